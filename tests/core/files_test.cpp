@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/atomic_file.h"
+#include "core/file_map.h"
+#include "core/sha256.h"
+#include "testing/temporary_folder.h"
+
+namespace crest::core {
+namespace {
+
+using crest::testing::TemporaryFolder;
+
+TEST(FileMap, RefusesWhatIsNotARegularFile) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder.path() / "fifo").c_str(), 0600), 0);
+  for (const auto& [path, word] : {std::pair{folder.path(), "a directory"},
+                                   {folder.path() / "fifo", "a named pipe"},
+                                   {std::filesystem::path("/dev/zero"), "a device"},
+                                   {folder.path() / "none", "No such file"}}) {
+    const auto map = FileMap::open(path);
+    ASSERT_FALSE(map.ok()) << path;
+    EXPECT_NE(map.error().message.find(word), std::string::npos) << map.error().message;
+  }
+}
+
+TEST(FileMap, NoticesAFileThatShrinks) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("data", std::string(10000, 'x'));
+  const auto map = FileMap::open(path);
+  ASSERT_TRUE(map.ok());
+  EXPECT_TRUE((*map)->verify_size().ok());
+  std::filesystem::resize_file(path, 5000);
+  EXPECT_FALSE((*map)->verify_size().ok());
+}
+
+TEST(AtomicFile, AppearsOnlyWhenCommitted) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "out";
+  {
+    auto file = AtomicFile::create(path);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->write("lost").ok());
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  auto file = AtomicFile::create(path);
+  ASSERT_TRUE(file->write("0123").ok());
+  ASSERT_TRUE(file->write(std::string(3 << 20, 'y')).ok());
+  ASSERT_TRUE(file->write_zeros(5).ok());
+  ASSERT_TRUE(file->write_at(1, std::as_bytes(std::span("ab", 2))).ok());
+  ASSERT_TRUE(file->commit().ok());
+  const auto text = read_file(path, 1 << 30);
+  EXPECT_EQ(*text, "0ab3" + std::string(3 << 20, 'y') + std::string(5, '\0'));
+}
+
+TEST(AtomicFile, MissingFolderIsAnError) {
+  const auto file = AtomicFile::create("/nonexistent-folder/file");
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code, ErrorCode::kNotFound);
+}
+
+TEST(Sha256, PublishedVectors) {
+  const auto hash = [](std::string_view text) {
+    return sha256_hex(std::as_bytes(std::span(text.data(), text.size())));
+  };
+  EXPECT_EQ(hash(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(hash("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hash(std::string(1000000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+}  // namespace
+}  // namespace crest::core
