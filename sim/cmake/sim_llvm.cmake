@@ -1,0 +1,30 @@
+# Finds LLVM through llvm-config, newest supported release first, and offers it as the target crest_sim_llvm.
+find_program(CREST_SIM_LLVM_CONFIG NAMES llvm-config-22 llvm-config-21 llvm-config-20 REQUIRED
+             DOC "llvm-config of LLVM 20 to 22 with the AMDGPU target")
+
+function(sim_llvm_config output)
+  execute_process(COMMAND ${CREST_SIM_LLVM_CONFIG} ${ARGN} OUTPUT_VARIABLE text OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(${output} "${text}" PARENT_SCOPE)
+endfunction()
+
+sim_llvm_config(llvm_version --version)
+sim_llvm_config(llvm_targets --targets-built)
+if(llvm_version VERSION_LESS 20 OR llvm_version VERSION_GREATER_EQUAL 23)
+  message(FATAL_ERROR "LLVM ${llvm_version} found; 20 to 22 are supported")
+endif()
+if(NOT llvm_targets MATCHES "AMDGPU")
+  message(FATAL_ERROR "LLVM ${llvm_version} was built without the AMDGPU target (it has: ${llvm_targets})")
+endif()
+sim_llvm_config(llvm_include --includedir)
+sim_llvm_config(llvm_libdir --libdir)
+sim_llvm_config(llvm_libs --link-shared --libs)
+sim_llvm_config(llvm_bindir --bindir)
+separate_arguments(llvm_libs)
+message(STATUS "LLVM ${llvm_version} (${llvm_libdir})")
+
+add_library(crest_sim_llvm INTERFACE)
+target_include_directories(crest_sim_llvm SYSTEM INTERFACE ${llvm_include})
+target_link_directories(crest_sim_llvm INTERFACE ${llvm_libdir})
+target_link_options(crest_sim_llvm INTERFACE -Wl,-rpath,${llvm_libdir})
+target_link_libraries(crest_sim_llvm INTERFACE ${llvm_libs})
+set(CREST_SIM_LLVM_BINDIR ${llvm_bindir})
