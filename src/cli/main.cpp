@@ -1,8 +1,6 @@
-#include <fmt/format.h>
+#include "cli/app.h"
 
-#include "core/version.h"
-
-int main() {
-  fmt::print("crest {}\n", crest::kVersion);
-  return 0;
+int main(int argc, char** argv) {
+  crest::cli::Application application;
+  return application.run(argc, argv);
 }
