@@ -20,10 +20,11 @@ struct LinearTarget {
 /// fp32 input of one or several weights. Activations are quantised, and rotated for ParoQuant, once for all the weights
 /// that want the same form.
 struct LinearInput {
-  const float* x = nullptr;  // [rows, in_features]
+  const float* x = nullptr;  // [x_rows, in_features]
   int64_t tokens = 0;        // number of output rows; 0 does nothing
   int64_t in_features = 0;
   int64_t stride = 0;             // floats from row to row of x; 0: in_features
+  int64_t x_rows = 0;             // rows of x; 0: tokens
   const int32_t* rows = nullptr;  // output row i reads x row rows[i]; null: row i (logit_rows pick the last tokens)
 };
 
@@ -57,7 +58,8 @@ struct LinearProblem {
 /// The driver splits the work; a kernel neither starts threads nor sees other experts.
 struct LinearArgs {
   const Activations* x = nullptr;
-  const int32_t* x_rows = nullptr;  // activation row of token i; null: i
+  const int32_t* x_rows = nullptr;  // activation row of token i; null: first_x_row + i
+  int64_t first_x_row = 0;
   int64_t tokens = 0;
   const Weight* weight = nullptr;
   int64_t expert = 0;
@@ -66,6 +68,8 @@ struct LinearArgs {
   float* out = nullptr;  // row of token 0
   int64_t out_stride = 0;
   bool accumulate = false;
+
+  int64_t x_row(int64_t token) const { return x_rows ? x_rows[token] : first_x_row + token; }
 };
 
 /// What the driver needs to feed a kernel. The kernel's workspace is that of one thread.

@@ -10,7 +10,8 @@
 namespace crest::ops {
 
 /// Random numbers of sampling: Philox4x32-10 (Salmon et al., SC 2011), key = seed, counter = draw number. The same on
-/// every platform; draw n does not depend on the others, so a sequence samples alike alone and in a batch.
+/// every platform; draw n does not depend on the others, so a sequence samples alike alone and in a batch. The number
+/// picks from the running sum of the remaining tokens' probabilities: best first after top-k or top-p, else by id.
 class SamplingRng {
  public:
   explicit SamplingRng(uint64_t seed) : seed_(seed) {}
