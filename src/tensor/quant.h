@@ -18,10 +18,10 @@ void dequantize_row(DType dtype, const void* src, float* dst, int64_t n);
 /// and both fp8 types.
 bool can_quantize(DType dtype);
 
-/// Rounds one row of n values into row_bytes(dtype, n) bytes at `dst`; n is a multiple of the block size. `importance`
-/// is null or n non-negative weights, one a column (mean squared activation): the quantiser then minimises the weighted
-/// squared error. It is ignored by the types that have nothing to choose (F32, F16, BF16, Q8_0, MXFP4, fp8). The result
-/// depends only on the arguments, not on the processor.
+/// Rounds one row of n values into row_bytes(dtype, n) bytes at `dst`; n is a multiple of the block size. The quantiser
+/// minimises the squared error of the row; `importance` is null or n non-negative weights of that error, one a column
+/// (mean squared activation of the input that the column meets). Plain types have nothing to choose and ignore it. The
+/// result depends only on the arguments, not on the processor.
 /// Error when the type cannot be made or when a value is NaN, infinite or beyond what the type's scale can hold: the
 /// message says which element; the caller adds tensor and row.
 Status quantize_row(DType dtype, const float* src, void* dst, int64_t n, const float* importance);
