@@ -1,0 +1,108 @@
+// `fast` arithmetic of MFMA and SMFMAC with fp32 or int32 accumulators.
+#include <cstring>
+
+#include "matrix/multiply.h"
+
+namespace crest_sim::CREST_SIM_LEVEL {
+namespace {
+
+template <Sum S>
+void multiply_blocks(const MatrixShape& shape, const float* a, const float* b, const uint32_t* c, uint32_t* d) {
+  if (shape.m == 4) return multiply_small<S>(a, b, shape.k, c, d);
+  const int block_table = shape.k * shape.m;
+  for (int block = 0; block < shape.blocks; ++block) {
+    const Rows rows = block_rows(shape, block);
+    const float* block_a = a + block * block_table;
+    const float* block_b = b + block * block_table;
+    if (shape.m == 32) {
+      multiply<32, S>(block_a, 32, block_b, 32, shape.k, rows, c, d);
+    } else {
+      multiply<16, S>(block_a, 16, block_b, 16, shape.k, rows, c, d);
+    }
+  }
+}
+
+void multiply_all(const MatrixShape& shape, const float* a, const float* b, const uint32_t* c, uint32_t* d) {
+  if (shape.d == Accumulator::kI32) return multiply_blocks<Sum::kInteger>(shape, a, b, c, d);
+  if (shape.a == Element::kF32) return multiply_blocks<Sum::kFused>(shape, a, b, c, d);
+  multiply_blocks<Sum::kExact>(shape, a, b, c, d);
+}
+
+/// Every stored value of A multiplies the row of B that its index names.
+template <Sum S>
+void multiply_sparse(const MatrixShape& shape, const SparseTables& sparse, const uint32_t* c, uint32_t* d) {
+  const Rows rows = block_rows(shape, 0);
+  for (int i = 0; i < shape.m; ++i) {
+    for (int v = 0; v < shape.m; v += kWide) {
+      const int at = rows.offset[i] + v;
+      WideF sum = S == Sum::kInteger ? WideF(0.0f) : load<WideF>(c + at);
+      for (int t = 0; t < shape.k / 2; ++t) {
+        const int entry = t * shape.m + i;
+        sum = accumulate<S>(splat(sparse.tables.a[entry]), load<WideF>(sparse.tables.b + sparse.partner[entry] * shape.m + v), sum);
+      }
+      if constexpr (S == Sum::kInteger) {
+        store(d + at, bits<WideU>(truncate(sum)) + load<WideU>(c + at));
+      } else {
+        store(d + at, sum);
+      }
+    }
+  }
+}
+
+/// Microscaling: blocks of 32 values of k share a scale per row of A and per column of B. The blocks' sums are exact
+/// enough in fp32; scaling and accumulation happen in double, whose exponent range holds both scales.
+void run_fast_scaled(const MatrixShape& base, const MatrixCall& call) {
+  MatrixShape shape = resolve_formats(base, *call.instruction);
+  Tables tables;
+  load_tables(shape, call, tables);
+  Scales scales;
+  load_scales(shape, call, scales);
+  alignas(64) const uint32_t zeros[32 * 32] = {};
+  alignas(64) uint32_t buffer[kMaxAccumulator], sums[32 * 32];
+  const uint32_t* c = safe_accumulator(shape, call, buffer);
+  const Rows rows = block_rows(shape, 0);
+  const auto factor = [](int16_t e) {
+    return e == Scales::kNanScale ? __builtin_nan("") : __builtin_bit_cast(double, uint64_t(1023 + e) << 52);
+  };
+
+  alignas(64) double total[32 * 32];
+  for (int i = 0; i < shape.m; ++i) {
+    for (int j = 0; j < shape.m; ++j) total[i * shape.m + j] = __builtin_bit_cast(float, c[rows.offset[i] + j]);
+  }
+  MatrixShape part = shape;
+  part.k = 32;
+  for (int block = 0; block < shape.k / 32; ++block) {
+    const int at = block * 32 * shape.m;
+    multiply_blocks<Sum::kExact>(part, tables.a + at, tables.b + at, zeros, sums);
+    for (int i = 0; i < shape.m; ++i) {
+      const double left = factor(scales.a[block][i]);
+      for (int j = 0; j < shape.m; ++j) {
+        const double sum = __builtin_bit_cast(float, sums[rows.offset[i] + j]);
+        total[i * shape.m + j] += sum * left * factor(scales.b[block][j]);
+      }
+    }
+  }
+  for (int i = 0; i < shape.m; ++i) {
+    for (int j = 0; j < shape.m; ++j) call.d[rows.offset[i] + j] = __builtin_bit_cast(uint32_t, float(total[i * shape.m + j]));
+  }
+}
+
+}  // namespace
+
+void run_fast(const MatrixShape& shape, const MatrixCall& call) {
+  alignas(64) uint32_t buffer[kMaxAccumulator];
+  if (shape.family == MatrixFamily::kScaledMfma && call.scale_a) return run_fast_scaled(shape, call);
+  const uint32_t* c = safe_accumulator(shape, call, buffer);
+  if (shape.sparse()) {
+    SparseTables sparse;
+    load_sparse(shape, call, sparse);
+    return shape.d == Accumulator::kI32 ? multiply_sparse<Sum::kInteger>(shape, sparse, c, call.d)
+                                        : multiply_sparse<Sum::kExact>(shape, sparse, c, call.d);
+  }
+  Tables tables;
+  const MatrixShape resolved = shape.family == MatrixFamily::kScaledMfma ? resolve_formats(shape, *call.instruction) : shape;
+  load_tables(resolved, call, tables);
+  multiply_all(resolved, tables.a, tables.b, c, call.d);
+}
+
+}  // namespace crest_sim::CREST_SIM_LEVEL

@@ -1,0 +1,62 @@
+#include "matrix/unpack.h"
+
+#include "matrix/decode_small.h"
+
+namespace crest_sim::CREST_SIM_LEVEL {
+namespace {
+
+/// Bits of value e in the lanes starting at `rows` (already advanced to the first lane wanted).
+template <int Bits>
+CREST_SIM_INLINE WideU raw_value(const uint32_t* rows, int lanes, int e) {
+  if constexpr (Bits == 32) {
+    return load<WideU>(rows + e * lanes);
+  } else if constexpr (Bits == 6) {
+    const int bit = e * 6, word = bit / 32, shift = bit % 32;
+    WideU value = load<WideU>(rows + word * lanes) >> uint32_t(shift);
+    if (shift > 26) value |= load<WideU>(rows + (word + 1) * lanes) << uint32_t(32 - shift);
+    return value & 63u;
+  } else {
+    constexpr int kPerWord = 32 / Bits;
+    const WideU word = load<WideU>(rows + e / kPerWord * lanes);
+    return (word >> uint32_t(e % kPerWord * Bits)) & ((1u << Bits) - 1);
+  }
+}
+
+template <Element E, bool Fnuz>
+void unpack_as(const uint32_t* rows, const UnpackLayout& layout, float* table) {
+  const int groups = layout.lanes / layout.columns;
+  for (int group = 0; group < groups; ++group) {
+    for (int e = 0; e < layout.elements; ++e) {
+      const uint32_t* from = rows + group * layout.columns;
+      float* to = table + unpacked_row(group, e, layout.elements, groups, layout.two_runs) * layout.columns;
+      for (int c = 0; c < layout.columns; c += kWide) {
+        store(to + c, decode<E, Fnuz>(raw_value<element_bits(E)>(from + c, layout.lanes, e)));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void unpack(Element element, bool fnuz, const uint32_t* rows, const UnpackLayout& layout, float* table) {
+  switch (element) {
+    case Element::kF32: return unpack_as<Element::kF32, false>(rows, layout, table);
+    case Element::kXf32: return unpack_as<Element::kXf32, false>(rows, layout, table);
+    case Element::kF16: return unpack_as<Element::kF16, false>(rows, layout, table);
+    case Element::kBf16: return unpack_as<Element::kBf16, false>(rows, layout, table);
+    case Element::kI8: return unpack_as<Element::kI8, false>(rows, layout, table);
+    case Element::kU8: return unpack_as<Element::kU8, false>(rows, layout, table);
+    case Element::kI4: return unpack_as<Element::kI4, false>(rows, layout, table);
+    case Element::kU4: return unpack_as<Element::kU4, false>(rows, layout, table);
+    case Element::kFp6: return unpack_as<Element::kFp6, false>(rows, layout, table);
+    case Element::kBf6: return unpack_as<Element::kBf6, false>(rows, layout, table);
+    case Element::kFp4: return unpack_as<Element::kFp4, false>(rows, layout, table);
+    case Element::kFp8:
+      return fnuz ? unpack_as<Element::kFp8, true>(rows, layout, table) : unpack_as<Element::kFp8, false>(rows, layout, table);
+    case Element::kBf8:
+      return fnuz ? unpack_as<Element::kBf8, true>(rows, layout, table) : unpack_as<Element::kBf8, false>(rows, layout, table);
+    case Element::kF64: break;  // has no fp32 table; see f64.cpp
+  }
+}
+
+}  // namespace crest_sim::CREST_SIM_LEVEL
