@@ -1,5 +1,5 @@
-// Register layouts of every matrix instruction: small integers are placed by the published index formulas, and the result
-// must be the integer matrix product, exactly.
+// Register layouts of every matrix instruction: small integers are placed by the published index formulas, and the
+// result must be the integer matrix product, exactly.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -31,7 +31,11 @@ struct Case {
   std::mt19937& random;
 
   Case(const Instruction& instruction, std::mt19937& rng, int low, int high)
-      : in(instruction), a(size_t(in.blocks * in.m * in.k)), b(a.size()), c(size_t(in.blocks * in.m * in.m)), random(rng) {
+      : in(instruction),
+        a(size_t(in.blocks * in.m * in.k)),
+        b(a.size()),
+        c(size_t(in.blocks * in.m * in.m)),
+        random(rng) {
     std::uniform_int_distribution<int> value(low, high), wide(low < 0 ? -9 : 0, 9);
     for (int& x : a) x = value(rng);
     for (int& x : b) x = value(rng);
@@ -251,10 +255,14 @@ TEST(MatrixModifiers, BlgpMovesLanesOfB) {
   std::mt19937 random(4);
   const auto source_lane = [](int pattern, int lane) {
     switch (pattern) {
-      case 1: return lane & 31;           // lanes 0-31 also for 32-63
-      case 2: return 32 | (lane & 31);    // lanes 32-63 also for 0-31
-      case 3: return (lane + 16) & 63;    // rotated down by 16
-      default: return (pattern - 4) * 16 + (lane & 15);
+      case 1:
+        return lane & 31;  // lanes 0-31 also for 32-63
+      case 2:
+        return 32 | (lane & 31);  // lanes 32-63 also for 0-31
+      case 3:
+        return (lane + 16) & 63;  // rotated down by 16
+      default:
+        return (pattern - 4) * 16 + (lane & 15);
     }
   };
   for (const Level& level : levels()) {
@@ -266,7 +274,8 @@ TEST(MatrixModifiers, BlgpMovesLanesOfB) {
         Case test(in, random, -2, 2);
         Operands plain = test.place(), moved = plain;
         for (int reg = 0; reg < 4; ++reg) {
-          for (int lane = 0; lane < 64; ++lane) plain.b[size_t(reg * 64 + lane)] = moved.b[size_t(reg * 64 + source_lane(pattern, lane))];
+          for (int lane = 0; lane < 64; ++lane)
+            plain.b[size_t(reg * 64 + lane)] = moved.b[size_t(reg * 64 + source_lane(pattern, lane))];
         }
         moved.instruction.blgp = uint8_t(pattern);
         for (const auto fn : {op->fast, op->strict}) {
@@ -331,8 +340,10 @@ TEST(MatrixModifiers, ScalesApplyPerBlockOf32AndOpSelChoosesTheByte) {
       for (int lane = 0; lane < 64; ++lane) {
         scale_a[size_t(lane)] = exponent(random);
         scale_b[size_t(lane)] = exponent(random);
-        o.scale_a[size_t(lane)] = (0x01020304u & ~(255u << byte_a * 8)) | uint32_t(127 + scale_a[size_t(lane)]) << byte_a * 8;
-        o.scale_b[size_t(lane)] = (0x05060708u & ~(255u << byte_b * 8)) | uint32_t(127 + scale_b[size_t(lane)]) << byte_b * 8;
+        o.scale_a[size_t(lane)] = (0x01020304u & ~(255u << byte_a * 8)) | uint32_t(127 + scale_a[size_t(lane)])
+                                                                              << byte_a * 8;
+        o.scale_b[size_t(lane)] = (0x05060708u & ~(255u << byte_b * 8)) | uint32_t(127 + scale_b[size_t(lane)])
+                                                                              << byte_b * 8;
       }
       const auto mods = [](int b) { return uint8_t((b & 1 ? kHigh : 0) | (b & 2 ? kHighHi : 0)); };
       o.instruction.src[3].mods = mods(byte_a);
@@ -364,13 +375,14 @@ TEST(MatrixModifiers, WmmaSigns) {
             o.instruction.src[s].mods = uint8_t((bits >> s & 1 ? kNeg : 0) | (bits >> (3 + s) & 1 ? kNegHi : 0));
           }
           const auto flip = [&](int operand, int k) { return bits >> (k % 2 ? 3 + operand : operand) & 1 ? -1 : 1; };
-          check(test, o, find(in, level)->fast, label(in, level) + " signs " + std::to_string(bits), [&](int, int i, int j) {
-            int sum = test.at_c(0, i, j);
-            if (bits >> 5 & 1) sum = std::abs(sum);  // NEG_HI of C is |C|
-            if (bits >> 2 & 1) sum = -sum;
-            for (int k = 0; k < 16; ++k) sum += flip(0, k) * test.at_a(0, i, k) * flip(1, k) * test.at_b(0, k, j);
-            return sum;
-          });
+          check(test, o, find(in, level)->fast, label(in, level) + " signs " + std::to_string(bits),
+                [&](int, int i, int j) {
+                  int sum = test.at_c(0, i, j);
+                  if (bits >> 5 & 1) sum = std::abs(sum);  // NEG_HI of C is |C|
+                  if (bits >> 2 & 1) sum = -sum;
+                  for (int k = 0; k < 16; ++k) sum += flip(0, k) * test.at_a(0, i, k) * flip(1, k) * test.at_b(0, k, j);
+                  return sum;
+                });
         }
       }
     }
@@ -390,7 +402,9 @@ TEST(MatrixModifiers, WmmaIntegersSignednessAndClamp) {
           std::uniform_int_distribution<int64_t> any(INT32_MIN, INT32_MAX), edge(0, 2);
           int a[16][16], b[16][16];
           int64_t c[16][16];
-          const auto value = [&](int raw, bool is_signed) { return is_signed && raw >> (width - 1) ? raw - (1 << width) : raw; };
+          const auto value = [&](int raw, bool is_signed) {
+            return is_signed && raw >> (width - 1) ? raw - (1 << width) : raw;
+          };
           for (int i = 0; i < 16; ++i) {
             for (int k = 0; k < 16; ++k) {
               const int raw_a = code(random), raw_b = code(random);

@@ -140,8 +140,10 @@ struct OutputPlace {
   int reg, lane;
 };
 inline OutputPlace output_place(const Instruction& in, int block, int i, int j) {
-  if (in.kind == MatrixKind::kWmma) return in.lanes == 32 ? OutputPlace{i / 2, 16 * i % 32 + j} : OutputPlace{i / 4, 16 * i % 64 + j};
-  if (in.d == "f64") return in.m == 4 ? OutputPlace{0, 16 * (i % 4) + 4 * block + j} : OutputPlace{i / 4, 16 * (i % 4) + j};
+  if (in.kind == MatrixKind::kWmma)
+    return in.lanes == 32 ? OutputPlace{i / 2, 16 * i % 32 + j} : OutputPlace{i / 4, 16 * i % 64 + j};
+  if (in.d == "f64")
+    return in.m == 4 ? OutputPlace{0, 16 * (i % 4) + 4 * block + j} : OutputPlace{i / 4, 16 * (i % 4) + j};
   if (in.m == 4) return {i % 4, 4 * block + j};
   if (in.m == 16) return {4 * block + i % 4, 16 * (i / 4) + j};
   return {16 * block + 4 * (i / 8) + i % 4, 32 * (i / 4) % 64 + j};
@@ -163,7 +165,10 @@ struct Operands {
   crest_sim::Instruction instruction;
 
   explicit Operands(const Instruction& in)
-      : a(size_t(16 * in.lanes)), b(size_t(16 * in.lanes)), c(size_t(32 * in.lanes)), d(size_t(32 * in.lanes), 0xdeadbeefu) {}
+      : a(size_t(16 * in.lanes)),
+        b(size_t(16 * in.lanes)),
+        c(size_t(32 * in.lanes)),
+        d(size_t(32 * in.lanes), 0xdeadbeefu) {}
 
   void set_a(const Instruction& in, int block, int i, int k, uint64_t code) {
     const InputPlace place = input_place(in, block, i, k, in.a_bits());

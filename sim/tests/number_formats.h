@@ -43,7 +43,8 @@ struct Decoded {
 
   double value() const {
     if (kind == Kind::kNan) return std::nan("");
-    const double magnitude = kind == Kind::kInfinite ? INFINITY : std::ldexp(double(significand), exponent - mantissa_bits);
+    const double magnitude =
+        kind == Kind::kInfinite ? INFINITY : std::ldexp(double(significand), exponent - mantissa_bits);
     return negative ? -magnitude : magnitude;
   }
 };
@@ -84,7 +85,8 @@ inline uint32_t encode_exact(const Format& f, double value) {
   const auto significand = uint32_t(scaled);
   if (scaled != significand) return ~0u;
   const uint32_t hidden = 1u << f.mantissa_bits;
-  const uint32_t code = significand < hidden ? significand : (uint32_t(exponent + f.bias) << f.mantissa_bits) | (significand - hidden);
+  const uint32_t code =
+      significand < hidden ? significand : (uint32_t(exponent + f.bias) << f.mantissa_bits) | (significand - hidden);
   return decode(f, sign | code).value() == value ? sign | code : ~0u;
 }
 

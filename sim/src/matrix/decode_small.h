@@ -21,13 +21,20 @@ struct SmallFormat {
 
 constexpr SmallFormat small_format(Element e, bool fnuz) {
   switch (e) {
-    case Element::kFp8: return fnuz ? SmallFormat{4, 3, 8, Special::kFnuz} : SmallFormat{4, 3, 7, Special::kAllOnesIsNan};
-    case Element::kBf8: return fnuz ? SmallFormat{5, 2, 16, Special::kFnuz} : SmallFormat{5, 2, 15, Special::kIeee};
-    case Element::kFp6: return {2, 3, 1, Special::kNone};
-    case Element::kBf6: return {3, 2, 3, Special::kNone};
-    case Element::kFp4: return {2, 1, 1, Special::kNone};
-    case Element::kF16: return {5, 10, 15, Special::kIeee};
-    default: return {8, 7, 127, Special::kIeee};
+    case Element::kFp8:
+      return fnuz ? SmallFormat{4, 3, 8, Special::kFnuz} : SmallFormat{4, 3, 7, Special::kAllOnesIsNan};
+    case Element::kBf8:
+      return fnuz ? SmallFormat{5, 2, 16, Special::kFnuz} : SmallFormat{5, 2, 15, Special::kIeee};
+    case Element::kFp6:
+      return {2, 3, 1, Special::kNone};
+    case Element::kBf6:
+      return {3, 2, 3, Special::kNone};
+    case Element::kFp4:
+      return {2, 1, 1, Special::kNone};
+    case Element::kF16:
+      return {5, 10, 15, Special::kIeee};
+    default:
+      return {8, 7, 127, Special::kIeee};
   }
 }
 

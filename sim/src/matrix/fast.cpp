@@ -38,7 +38,8 @@ void multiply_sparse(const MatrixShape& shape, const SparseTables& sparse, const
       WideF sum = S == Sum::kInteger ? WideF(0.0f) : load<WideF>(c + at);
       for (int t = 0; t < shape.k / 2; ++t) {
         const int entry = t * shape.m + i;
-        sum = accumulate<S>(splat(sparse.tables.a[entry]), load<WideF>(sparse.tables.b + sparse.partner[entry] * shape.m + v), sum);
+        sum = accumulate<S>(splat(sparse.tables.a[entry]),
+                            load<WideF>(sparse.tables.b + sparse.partner[entry] * shape.m + v), sum);
       }
       if constexpr (S == Sum::kInteger) {
         store(d + at, bits<WideU>(truncate(sum)) + load<WideU>(c + at));
@@ -83,7 +84,8 @@ void run_fast_scaled(const MatrixShape& base, const MatrixCall& call) {
     }
   }
   for (int i = 0; i < shape.m; ++i) {
-    for (int j = 0; j < shape.m; ++j) call.d[rows.offset[i] + j] = __builtin_bit_cast(uint32_t, float(total[i * shape.m + j]));
+    for (int j = 0; j < shape.m; ++j)
+      call.d[rows.offset[i] + j] = __builtin_bit_cast(uint32_t, float(total[i * shape.m + j]));
   }
 }
 
@@ -100,7 +102,8 @@ void run_fast(const MatrixShape& shape, const MatrixCall& call) {
                                         : multiply_sparse<Sum::kExact>(shape, sparse, c, call.d);
   }
   Tables tables;
-  const MatrixShape resolved = shape.family == MatrixFamily::kScaledMfma ? resolve_formats(shape, *call.instruction) : shape;
+  const MatrixShape resolved =
+      shape.family == MatrixFamily::kScaledMfma ? resolve_formats(shape, *call.instruction) : shape;
   load_tables(resolved, call, tables);
   multiply_all(resolved, tables.a, tables.b, c, call.d);
 }

@@ -21,8 +21,8 @@ CREST_SIM_INLINE WideF accumulate(WideF a, WideF b, WideF sum) {
 /// `Columns` is the number of columns of D (16 or 32), `lda`/`ldb` the floats per value of k in the tables.
 /// Row r of `rows` is computed from column rows.column[r] of the A table.
 template <int Columns, Sum S>
-CREST_SIM_INLINE void multiply(const float* a, int lda, const float* b, int ldb, int k, const Rows& rows, const uint32_t* c,
-                               uint32_t* d) {
+CREST_SIM_INLINE void multiply(const float* a, int lda, const float* b, int ldb, int k, const Rows& rows,
+                               const uint32_t* c, uint32_t* d) {
   constexpr int kVectors = Columns / kWide;
   constexpr int kRows = kVectors >= 8 ? 1 : 8 / kVectors;
   for (int r = 0; r < rows.count; r += kRows) {
@@ -61,8 +61,8 @@ CREST_SIM_INLINE VecF<N> spread_row(VecF<N> v) {
   } else if constexpr (N == 8) {
     return __builtin_shufflevector(v, v, I, I, I, I, 4 + I, 4 + I, 4 + I, 4 + I);
   } else {
-    return __builtin_shufflevector(v, v, I, I, I, I, 4 + I, 4 + I, 4 + I, 4 + I, 8 + I, 8 + I, 8 + I, 8 + I, 12 + I, 12 + I,
-                                   12 + I, 12 + I);
+    return __builtin_shufflevector(v, v, I, I, I, I, 4 + I, 4 + I, 4 + I, 4 + I, 8 + I, 8 + I, 8 + I, 8 + I, 12 + I,
+                                   12 + I, 12 + I, 12 + I);
   }
 }
 

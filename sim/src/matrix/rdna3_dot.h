@@ -7,7 +7,8 @@
 //   * The sign of c is the frame. A term of the other sign contributes the complement of its magnitude, one unit more
 //     than its negation; that is so for zeros too.
 //   * The sum is rounded to nearest-even fp32; a result below the normal range is +0, and so is a sum of zero units.
-//   * An fp16 accumulator takes part with an exponent of at least -14 and the sum is rounded to fp16 directly (subnormals
+//   * An fp16 accumulator takes part with an exponent of at least -14 and the sum is rounded to fp16 directly
+//   (subnormals
 //     kept, overflow to infinity or, with FP16_OVFL, to 65504). A bf16 result is the fp32 result cut to 16 bits.
 //   * NaNs have fixed encodings: 0xffc00a3d if a factor is NaN, 0xffc00000 for 0·∞ and ∞ - ∞, else c quieted.
 #pragma once
@@ -77,7 +78,8 @@ CREST_SIM_INLINE UnitsSum sum_two_products(FactorVec a0, FactorVec b0, FactorVec
   const WideI zero0 = p0 == 0, zero1 = p1 == 0;
   const WideI factor_grid = vmax(select(zero0, splat(kNoExponent), e0), select(zero1, splat(kNoExponent), e1)) - 24;
   const WideI lead0 = leading_bit(p0) + (e0 - kFraction), lead1 = leading_bit(p1) + (e1 - kFraction);
-  const WideI lead = vmax(c_lead, vmax(select(zero0, splat(kNoExponent), lead0), select(zero1, splat(kNoExponent), lead1)));
+  const WideI lead =
+      vmax(c_lead, vmax(select(zero0, splat(kNoExponent), lead0), select(zero1, splat(kNoExponent), lead1)));
   const WideI grid = vmax(factor_grid, lead - 26);
 
   const WideI frame = bits<WideI>(c) >> 31;
@@ -169,8 +171,8 @@ template <bool Bf16, DotOutput Output>
 CREST_SIM_INLINE WideU dot2(WideU a0, WideU b0, WideU a1, WideU b1, WideU c, bool saturate) {
   WideU result = dot2_finite<Bf16, Output>(split_factor<Bf16>(a0), split_factor<Bf16>(b0), split_factor<Bf16>(a1),
                                            split_factor<Bf16>(b1), c, saturate);
-  const WideI special = special_half<Bf16>(a0) | special_half<Bf16>(b0) | special_half<Bf16>(a1) | special_half<Bf16>(b1) |
-                        special_accumulator<Output>(c);
+  const WideI special = special_half<Bf16>(a0) | special_half<Bf16>(b0) | special_half<Bf16>(a1) |
+                        special_half<Bf16>(b1) | special_accumulator<Output>(c);
   if (any(special)) {
     for (int l = 0; l < kWide; ++l) {
       if (special[l]) result[l] = dot2_special<Bf16>(a0[l], b0[l], a1[l], b1[l], c[l], Output);

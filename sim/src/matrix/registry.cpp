@@ -146,8 +146,13 @@ constexpr MatrixOp make_op() {
   using H = Handlers<Index, Variant>;
   constexpr MatrixShape s = H::kShape;
   const int c_dwords = s.sparse() ? 0 : s.d_dwords();
-  return {&H::fast, &H::strict, fidelity_of(kEntries[Index], Variant), uint8_t(s.a_dwords()), uint8_t(s.b_dwords()),
-          uint8_t(c_dwords), uint8_t(s.d_dwords())};
+  return {&H::fast,
+          &H::strict,
+          fidelity_of(kEntries[Index], Variant),
+          uint8_t(s.a_dwords()),
+          uint8_t(s.b_dwords()),
+          uint8_t(c_dwords),
+          uint8_t(s.d_dwords())};
 }
 
 template <int Variant, int... Index>
@@ -164,9 +169,12 @@ const MatrixOp* find_matrix_op(std::string_view mnemonic, const TargetInfo& targ
     if (kEntries[i].name != mnemonic || !(kEntries[i].machines & machine)) continue;
     constexpr std::make_integer_sequence<int, kEntryCount> all;
     switch (machine) {
-      case kCdna3: return op_at<kVariantGfx942>(i, all);
-      case kCdna4: return op_at<kVariantGfx950>(i, all);
-      default: return wave_size == 32 ? op_at<kVariantWave32>(i, all) : op_at<kVariantWave64>(i, all);
+      case kCdna3:
+        return op_at<kVariantGfx942>(i, all);
+      case kCdna4:
+        return op_at<kVariantGfx950>(i, all);
+      default:
+        return wave_size == 32 ? op_at<kVariantWave32>(i, all) : op_at<kVariantWave64>(i, all);
     }
   }
   return nullptr;

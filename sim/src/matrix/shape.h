@@ -1,8 +1,8 @@
 // What a matrix instruction computes and where its operands lie in the register file.
 //
 // Layouts follow AMD's published register mappings (the CDNA3, CDNA4 and RDNA3 instruction set documents and the public
-// matrix instruction calculator). A lane of an operand holds `elements_per_lane` consecutive values of k for one row of A
-// (or one column of B); lanes are dealt to rows first, then to k (one block) or to blocks (several blocks).
+// matrix instruction calculator). A lane of an operand holds `elements_per_lane` consecutive values of k for one row of
+// A (or one column of B); lanes are dealt to rows first, then to k (one block) or to blocks (several blocks).
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,30 @@ enum class MatrixFamily : uint8_t { kMfma, kScaledMfma, kSmfmac, kWmma };
 
 constexpr int element_bits(Element e) {
   switch (e) {
-    case Element::kF64: return 64;
+    case Element::kF64:
+      return 64;
     case Element::kF32:
-    case Element::kXf32: return 32;
+    case Element::kXf32:
+      return 32;
     case Element::kF16:
-    case Element::kBf16: return 16;
+    case Element::kBf16:
+      return 16;
     case Element::kFp6:
-    case Element::kBf6: return 6;
+    case Element::kBf6:
+      return 6;
     case Element::kI4:
     case Element::kU4:
-    case Element::kFp4: return 4;
-    default: return 8;
+    case Element::kFp4:
+      return 4;
+    default:
+      return 8;
   }
 }
 
 struct MatrixShape {
   MatrixFamily family = MatrixFamily::kMfma;
-  int m = 0;       ///< rows of A and D; always equal to n, the columns of B and D
-  int k = 0;       ///< per block; of the dense product for SMFMAC
+  int m = 0;  ///< rows of A and D; always equal to n, the columns of B and D
+  int k = 0;  ///< per block; of the dense product for SMFMAC
   int blocks = 1;
   Element a = Element::kF32, b = Element::kF32;
   Accumulator d = Accumulator::kF32;
@@ -51,8 +57,8 @@ struct MatrixShape {
   constexpr int d_dwords() const { return m * m * blocks / lanes * (d == Accumulator::kF64 ? 2 : 1); }
 };
 
-/// Row of the [k][m] table that element `e` of the lanes `group * m …` belongs to. With several blocks a group is a block
-/// and the tables of the blocks follow each other. 8-bit operands with 32 values per lane come in two runs of 16.
+/// Row of the [k][m] table that element `e` of the lanes `group * m …` belongs to. With several blocks a group is a
+/// block and the tables of the blocks follow each other. 8-bit operands with 32 values per lane come in two runs of 16.
 constexpr int unpacked_row(int group, int e, int elements, int groups, bool two_runs) {
   return two_runs ? (e / 16) * 16 * groups + group * 16 + e % 16 : group * elements + e;
 }

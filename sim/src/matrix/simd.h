@@ -1,7 +1,7 @@
 // Host vectors of the x86-64 level this file is compiled for: 4, 8 or 16 lanes of 32 bits.
 //
-// Everything here and in the other headers of sim/src/matrix lives in the namespace of the level: an inline function that
-// the linker merges across levels would carry one level's instructions into the others.
+// Everything here and in the other headers of sim/src/matrix lives in the namespace of the level: an inline function
+// that the linker merges across levels would carry one level's instructions into the others.
 #pragma once
 
 #include <cstddef>

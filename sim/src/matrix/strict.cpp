@@ -51,7 +51,8 @@ struct Plan {
 };
 
 template <bool VectorA, Factors F, bool TwoHalves>
-CREST_SIM_INLINE void strict_row(const Plan& plan, int a_row, int scale_row, int columns, const uint32_t* c, uint32_t* d) {
+CREST_SIM_INLINE void strict_row(const Plan& plan, int a_row, int scale_row, int columns, const uint32_t* c,
+                                 uint32_t* d) {
   const Terms& terms = plan.terms;
   const int step = TwoHalves ? 2 * terms.per_half : terms.per_half;
   for (int column = 0; column < columns; column += kWide) {
@@ -63,9 +64,10 @@ CREST_SIM_INLINE void strict_row(const Plan& plan, int a_row, int scale_row, int
         dot = join_halves(dot, sum_products<VectorA, F>(terms, t + terms.per_half, terms.per_half, row, column));
         if (plan.scales) {
           const int block = t / plan.scale_group;
-          const WideI scale = __builtin_convertvector(load<int16_t __attribute__((ext_vector_type(kWide)))>(
-                                                          plan.scales->b[block] + column), WideI) +
-                              int32_t(plan.scales->a[block][scale_row]);
+          const WideI scale =
+              __builtin_convertvector(
+                  load<int16_t __attribute__((ext_vector_type(kWide)))>(plan.scales->b[block] + column), WideI) +
+              int32_t(plan.scales->a[block][scale_row]);
           const WideI nonzero = dot.exponent > kMinExponent;
           dot.exponent += scale & nonzero;
         }
@@ -77,7 +79,8 @@ CREST_SIM_INLINE void strict_row(const Plan& plan, int a_row, int scale_row, int
 }
 
 template <bool VectorA>
-void strict_row(const Plan& plan, Factors factors, int a_row, int scale_row, int columns, const uint32_t* c, uint32_t* d) {
+void strict_row(const Plan& plan, Factors factors, int a_row, int scale_row, int columns, const uint32_t* c,
+                uint32_t* d) {
   if (plan.two_halves) {
     strict_row<VectorA, Factors::kValues, true>(plan, a_row, scale_row, columns, c, d);
   } else if (factors == Factors::kValues) {
@@ -88,9 +91,11 @@ void strict_row(const Plan& plan, Factors factors, int a_row, int scale_row, int
 }
 
 /// The same in integer arithmetic; `scale_nan`: a scale of the row or column is NaN.
-void scalar_row(const Plan& plan, bool vector_a, int a_row, int scale_row, int columns, const uint32_t* c, uint32_t* d) {
+void scalar_row(const Plan& plan, bool vector_a, int a_row, int scale_row, int columns, const uint32_t* c,
+                uint32_t* d) {
   const Terms& terms = plan.terms;
-  ScalarRule rule{min_exponent(plan.shape->a, plan.shape->fnuz), min_exponent(plan.shape->b, plan.shape->fnuz), plan.two_halves};
+  ScalarRule rule{min_exponent(plan.shape->a, plan.shape->fnuz), min_exponent(plan.shape->b, plan.shape->fnuz),
+                  plan.two_halves};
   const int step = plan.two_halves ? 2 * terms.per_half : terms.per_half;
   for (int column = 0; column < columns; ++column) {
     float sum = __builtin_bit_cast(float, c[column]);

@@ -1,15 +1,16 @@
-// The published rule of CDNA3's matrix cores for products of narrow formats (Xie et al., "MMA-Sim: Bit-Accurate Reference
-// Model of Tensor Cores and Matrix Cores", arXiv 2511.10909), on host vectors.
+// The published rule of CDNA3's matrix cores for products of narrow formats (Xie et al., "MMA-Sim: Bit-Accurate
+// Reference Model of Tensor Cores and Matrix Cores", arXiv 2511.10909), on host vectors.
 //
 // A group of products a·b is added to the accumulator c in one step:
 //   1. The exponent of a product is the sum of its factors' exponents (a subnormal has the format's smallest exponent);
 //      a product with a zero factor is zero with exponent -126. `e` is the largest exponent of the group.
 //   2. Each exact product is cut (toward zero) to multiples of 2^(e-24); the cut products are summed exactly.
-//   3. With E the larger of e and c's exponent, the sum is floored to multiples of 2^(E-31) and c to multiples of 2^(E-24).
+//   3. With E the larger of e and c's exponent, the sum is floored to multiples of 2^(E-31) and c to multiples of
+//   2^(E-24).
 //   4. Both are added exactly and rounded to nearest-even fp32. Nothing is flushed.
-// 8-bit and narrower formats take 16 products a step: the even and the odd ones are summed separately as in 2, each sum is
-// floored to the larger exponent's 2^(e-24) and added; a c smaller than 2^(E-25) counts as 0.
-// A finite product of 2^128 or more is an infinity. Infinities and NaNs follow IEEE addition; a NaN result is 0x7fc00000.
+// 8-bit and narrower formats take 16 products a step: the even and the odd ones are summed separately as in 2, each sum
+// is floored to the larger exponent's 2^(e-24) and added; a c smaller than 2^(E-25) counts as 0. A finite product of
+// 2^128 or more is an infinity. Infinities and NaNs follow IEEE addition; a NaN result is 0x7fc00000.
 //
 // The rule was measured on gfx942. For gfx950 and for SMFMAC (groups of stored values) it is an extrapolation.
 #pragma once
@@ -40,7 +41,7 @@ enum class Factors : uint8_t {
 };
 
 struct PartialSum {
-  WideI sum;       ///< in units of 2^(exponent - 24)
+  WideI sum;  ///< in units of 2^(exponent - 24)
   WideI exponent;
 };
 
@@ -68,7 +69,8 @@ CREST_SIM_INLINE PartialSum sum_products(const Terms& terms, int t0, int count, 
   for (int t = t0; t < t0 + count; ++t) largest = vmax(largest, exponent(t));
 
   WideI sum = splat(0);
-  // Without under- or overflow a group of nonzero products has an exponent above -102: the cut at 2^127 meets zeros only.
+  // Without under- or overflow a group of nonzero products has an exponent above -102: the cut at 2^127 meets zeros
+  // only.
   const WideF unit = power_of_two(vmin(24 - largest, splat(127)));
   for (int t = t0; t < t0 + count; ++t) {
     const WideF product = factor_a<VectorA>(terms.a[t] + row) * load<WideF>(terms.b[t] + column);
@@ -81,9 +83,7 @@ CREST_SIM_INLINE PartialSum sum_products(const Terms& terms, int t0, int count, 
   return {sum, largest};
 }
 
-CREST_SIM_INLINE WideI exponent_of(WideF c) {
-  return vmax((bits<WideI>(c) >> 23) & 255, splat(1)) - 127;
-}
+CREST_SIM_INLINE WideI exponent_of(WideF c) { return vmax((bits<WideI>(c) >> 23) & 255, splat(1)) - 127; }
 
 /// Steps 3 and 4.
 template <bool TwoHalves>
@@ -94,7 +94,8 @@ CREST_SIM_INLINE WideF add_to_accumulator(PartialSum dot, WideF c) {
                                                 power_of_two_double(7 - (top - dot.exponent)));
   WideD old = __builtin_elementwise_floor(__builtin_convertvector(c, WideD) * power_of_two_double(24 - top));
   if constexpr (TwoHalves) {
-    const WideL kept = __builtin_convertvector(c_exponent >= top - 25, WideL);
+    // An infinite c stays, however large the scaled sum.
+    const WideL kept = __builtin_convertvector(c_exponent >= vmin(top - 25, splat(128)), WideL);
     old = bits<WideD>(bits<WideL>(old) & kept);
   }
   const WideD total = (sum + old * 128.0) * power_of_two_double(top - 31);

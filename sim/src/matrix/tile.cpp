@@ -15,11 +15,16 @@ const uint32_t* permute(const uint32_t* rows, int dwords, const uint8_t* source,
 
 Element f8f6f4_format(int selector) {
   switch (selector) {
-    case 1: return Element::kBf8;
-    case 2: return Element::kFp6;
-    case 3: return Element::kBf6;
-    case 4: return Element::kFp4;
-    default: return Element::kFp8;
+    case 1:
+      return Element::kBf8;
+    case 2:
+      return Element::kFp6;
+    case 3:
+      return Element::kBf6;
+    case 4:
+      return Element::kFp4;
+    default:
+      return Element::kFp8;
   }
 }
 
@@ -45,10 +50,18 @@ const uint32_t* permute_lane_groups(const MatrixShape& shape, const Instruction&
   uint8_t source[64];
   for (int l = 0; l < 64; ++l) {
     switch (pattern) {
-      case 1: source[l] = uint8_t(l % 32); break;
-      case 2: source[l] = uint8_t(32 + l % 32); break;
-      case 3: source[l] = uint8_t((l + 16) % 64); break;
-      default: source[l] = uint8_t((pattern - 4) * 16 + l % 16); break;
+      case 1:
+        source[l] = uint8_t(l % 32);
+        break;
+      case 2:
+        source[l] = uint8_t(32 + l % 32);
+        break;
+      case 3:
+        source[l] = uint8_t((l + 16) % 64);
+        break;
+      default:
+        source[l] = uint8_t((pattern - 4) * 16 + l % 16);
+        break;
     }
   }
   return permute(rows, shape.b_dwords(), source, buffer);

@@ -13,17 +13,20 @@ struct Tables {
   alignas(64) float b[kMaxTable];
 };
 
-/// Rows of D that share one pair of tables: row r multiplies column `column[r]` of A and starts `offset[r]` dwords behind
-/// the first accumulator register.
+/// Rows of D that share one pair of tables: row r multiplies column `column[r]` of A and starts `offset[r]` dwords
+/// behind the first accumulator register.
 struct Rows {
   int count = 0;
   int16_t column[32];
   int16_t offset[32];
 };
 
-/// CBSZ/ABID broadcast blocks of A, BLGP permutes groups of lanes of B. Returns `rows`, or `buffer` with a permuted copy.
-const uint32_t* broadcast_blocks(const MatrixShape& shape, const Instruction& instruction, const uint32_t* rows, uint32_t* buffer);
-const uint32_t* permute_lane_groups(const MatrixShape& shape, const Instruction& instruction, const uint32_t* rows, uint32_t* buffer);
+/// CBSZ/ABID broadcast blocks of A, BLGP permutes groups of lanes of B. Returns `rows`, or `buffer` with a permuted
+/// copy.
+const uint32_t* broadcast_blocks(const MatrixShape& shape, const Instruction& instruction, const uint32_t* rows,
+                                 uint32_t* buffer);
+const uint32_t* permute_lane_groups(const MatrixShape& shape, const Instruction& instruction, const uint32_t* rows,
+                                    uint32_t* buffer);
 
 /// Formats of f8f6f4 operands come from CBSZ (A) and BLGP (B).
 MatrixShape resolve_formats(const MatrixShape& shape, const Instruction& instruction);
@@ -41,7 +44,8 @@ void load_sparse(const MatrixShape& shape, const MatrixCall& call, SparseTables&
 /// Accumulator rows of one block of an MFMA shape with m = 16 or 32.
 Rows block_rows(const MatrixShape& shape, int block);
 
-/// C (D itself for SMFMAC) when it can be read while D is written: C itself, or a copy in `buffer` if the two overlap without being equal.
+/// C (D itself for SMFMAC) when it can be read while D is written: C itself, or a copy in `buffer` if the two overlap
+/// without being equal.
 const uint32_t* safe_accumulator(const MatrixShape& shape, const MatrixCall& call, uint32_t* buffer);
 
 inline constexpr int kMaxAccumulator = 32 * 64;

@@ -10,10 +10,10 @@ namespace crest_sim::CREST_SIM_LEVEL {
 inline constexpr int kMaxTable = 64 * 32;
 
 struct UnpackLayout {
-  int lanes;       ///< of the register rows
-  int columns;     ///< lanes that share a value of k (m; for 4 × 4 blocks and WMMA all lanes)
-  int elements;    ///< values per lane
-  bool two_runs;   ///< see unpacked_row()
+  int lanes;      ///< of the register rows
+  int columns;    ///< lanes that share a value of k (m; for 4 × 4 blocks and WMMA all lanes)
+  int elements;   ///< values per lane
+  bool two_runs;  ///< see unpacked_row()
 };
 
 /// Decodes `layout.elements` values of every lane. Value e of lane l goes to

@@ -1,5 +1,5 @@
-// WMMA of RDNA3 (16 × 16 × 16), wave32 and wave64. Every group of 16 lanes computes its own rows of D from its own copy of A
-// and B: programs give all groups the same copy, and hardware that gets different ones uses them just so.
+// WMMA of RDNA3 (16 × 16 × 16), wave32 and wave64. Every group of 16 lanes computes its own rows of D from its own copy
+// of A and B: programs give all groups the same copy, and hardware that gets different ones uses them just so.
 #include <cstring>
 
 #include "matrix/multiply.h"
@@ -119,12 +119,14 @@ void split_operand(const uint32_t* rows, int lanes, uint32_t flips, Factors& out
 
 /// Eight steps for the lanes of D that start at `b_at` in a row of the tables.
 template <bool Bf16, DotOutput Output>
-CREST_SIM_INLINE WideU chain(const Factors& a, const Factors& b, int lanes, int a_at, int b_at, WideU c, bool saturate) {
+CREST_SIM_INLINE WideU chain(const Factors& a, const Factors& b, int lanes, int a_at, int b_at, WideU c,
+                             bool saturate) {
   const bool special = a.special || b.special;
   for (int k = 0; k < kSize; k += 2) {
     const int a0 = k * lanes + a_at, a1 = a0 + lanes, b0 = k * lanes + b_at, b1 = b0 + lanes;
     if (special || any(special_accumulator<Output>(c))) {
-      c = dot2<Bf16, Output>(WideU(a.raw[a0]), load<WideU>(b.raw + b0), WideU(a.raw[a1]), load<WideU>(b.raw + b1), c, saturate);
+      c = dot2<Bf16, Output>(WideU(a.raw[a0]), load<WideU>(b.raw + b0), WideU(a.raw[a1]), load<WideU>(b.raw + b1), c,
+                             saturate);
     } else {
       c = dot2_finite<Bf16, Output>(a.broadcast(a0), b.vector(b0), a.broadcast(a1), b.vector(b1), c, saturate);
     }
@@ -163,10 +165,14 @@ void run_strict_as(const MatrixShape& shape, const MatrixCall& call) {
 void run_wmma(const MatrixShape& shape, const MatrixCall& call, bool strict) {
   const bool bf16 = shape.a == Element::kBf16;
   switch (shape.d) {
-    case Accumulator::kI32: return run_integer(shape, call);
-    case Accumulator::kF16: return run_strict_as<false, DotOutput::kF16>(shape, call);
-    case Accumulator::kBf16: return run_strict_as<true, DotOutput::kBf16>(shape, call);
-    default: break;
+    case Accumulator::kI32:
+      return run_integer(shape, call);
+    case Accumulator::kF16:
+      return run_strict_as<false, DotOutput::kF16>(shape, call);
+    case Accumulator::kBf16:
+      return run_strict_as<true, DotOutput::kBf16>(shape, call);
+    default:
+      break;
   }
   if (!strict) return run_fast_f32(shape, call);
   bf16 ? run_strict_as<true, DotOutput::kF32>(shape, call) : run_strict_as<false, DotOutput::kF32>(shape, call);
