@@ -26,18 +26,17 @@ void run_f64(const MatrixShape& shape, const MatrixCall& call) {
     a[lane] = negated(read(call.a, 0, lane), 0);
     b[lane] = negated(read(call.b, 0, lane), 1);
   }
-  const int stride = shape.m * shape.blocks;  // lanes per value of k
-  for (int block = 0; block < shape.blocks; ++block) {
-    for (int i = 0; i < shape.m; ++i) {
-      for (int j = 0; j < shape.m; ++j) {
-        const Place place = accumulator_place(shape, block, i, j);
-        double sum = negated(read(c, place.reg, place.lane), 2);
-        for (int k = 0; k < shape.k; ++k) {
-          sum = __builtin_fma(a[k * stride + block * shape.m + i], b[k * stride + block * shape.m + j], sum);
-        }
-        write(call.d, place.reg, place.lane, sum);
-      }
+  // Sixteen lanes hold one row of D (of all blocks) and one value of k of A and B.
+  for (int i = 0; i < shape.m; ++i) {
+    const Place place = accumulator_place(shape, 0, i, 0);
+    double sum[16];
+    for (int l = 0; l < 16; ++l) sum[l] = negated(read(c, place.reg, place.lane + l), 2);
+    for (int k = 0; k < 4; ++k) {
+      double left[16];
+      for (int l = 0; l < 16; ++l) left[l] = a[k * 16 + (shape.m == 16 ? i : l / 4 * 4 + i)];
+      for (int l = 0; l < 16; ++l) sum[l] = __builtin_fma(left[l], b[k * 16 + l], sum[l]);
     }
+    for (int l = 0; l < 16; ++l) write(call.d, place.reg, place.lane + l, sum[l]);
   }
 }
 

@@ -9,16 +9,16 @@ namespace {
 template <Sum S>
 void multiply_blocks(const MatrixShape& shape, const float* a, const float* b, const uint32_t* c, uint32_t* d) {
   if (shape.m == 4) return multiply_small<S>(a, b, shape.k, c, d);
-  const int block_table = shape.k * shape.m;
   for (int block = 0; block < shape.blocks; ++block) {
-    const Rows rows = block_rows(shape, block);
-    const float* block_a = a + block * block_table;
-    const float* block_b = b + block * block_table;
     if (shape.m == 32) {
-      multiply<32, S>(block_a, 32, block_b, 32, shape.k, rows, c, d);
+      multiply<32, S>(a, 32, b, 32, shape.k, kRows32, c, d);
     } else {
-      multiply<16, S>(block_a, 16, block_b, 16, shape.k, rows, c, d);
+      multiply<16, S>(a, 16, b, 16, shape.k, kRows16, c, d);
     }
+    a += shape.k * shape.m;
+    b += shape.k * shape.m;
+    c += shape.m * shape.m;
+    d += shape.m * shape.m;
   }
 }
 
@@ -29,25 +29,35 @@ void multiply_all(const MatrixShape& shape, const float* a, const float* b, cons
 }
 
 /// Every stored value of A multiplies the row of B that its index names.
-template <Sum S>
+template <Sum S, int Columns>
 void multiply_sparse(const MatrixShape& shape, const SparseTables& sparse, const uint32_t* c, uint32_t* d) {
-  const Rows rows = block_rows(shape, 0);
-  for (int i = 0; i < shape.m; ++i) {
-    for (int v = 0; v < shape.m; v += kWide) {
-      const int at = rows.offset[i] + v;
-      WideF sum = S == Sum::kInteger ? WideF(0.0f) : load<WideF>(c + at);
-      for (int t = 0; t < shape.k / 2; ++t) {
-        const int entry = t * shape.m + i;
-        sum = accumulate<S>(splat(sparse.tables.a[entry]),
-                            load<WideF>(sparse.tables.b + sparse.partner[entry] * shape.m + v), sum);
-      }
-      if constexpr (S == Sum::kInteger) {
-        store(d + at, bits<WideU>(truncate(sum)) + load<WideU>(c + at));
-      } else {
-        store(d + at, sum);
+  constexpr int kVectors = Columns / kWide, kRows = kVectors >= 8 ? 1 : 8 / kVectors;
+  const Rows& rows = block_rows(shape);
+  for (int r = 0; r < Columns; r += kRows) {
+    WideF sum[kRows][kVectors];
+    for (int i = 0; i < kRows; ++i) {
+      for (int v = 0; v < kVectors; ++v)
+        sum[i][v] = S == Sum::kInteger ? WideF(0.0f) : load<WideF>(c + rows.offset[r + i] + v * kWide);
+    }
+    for (int t = 0; t < shape.k / 2; ++t) {
+      for (int i = 0; i < kRows; ++i) {
+        const int entry = t * Columns + r + i;
+        const WideF left = splat(sparse.tables.a[entry]);
+        const float* right = sparse.tables.b + sparse.partner[entry] * Columns;
+        for (int v = 0; v < kVectors; ++v) sum[i][v] = accumulate<S>(left, load<WideF>(right + v * kWide), sum[i][v]);
       }
     }
+    for (int i = 0; i < kRows; ++i) {
+      for (int v = 0; v < kVectors; ++v)
+        store_sum<S>(sum[i][v], c + rows.offset[r + i] + v * kWide, d + rows.offset[r + i] + v * kWide);
+    }
   }
+}
+
+template <Sum S>
+void multiply_sparse(const MatrixShape& shape, const SparseTables& sparse, const uint32_t* c, uint32_t* d) {
+  if (shape.m == 32) return multiply_sparse<S, 32>(shape, sparse, c, d);
+  multiply_sparse<S, 16>(shape, sparse, c, d);
 }
 
 /// Microscaling: blocks of 32 values of k share a scale per row of A and per column of B. The blocks' sums are exact
@@ -61,7 +71,7 @@ void run_fast_scaled(const MatrixShape& base, const MatrixCall& call) {
   alignas(64) const uint32_t zeros[32 * 32] = {};
   alignas(64) uint32_t buffer[kMaxAccumulator], sums[32 * 32];
   const uint32_t* c = safe_accumulator(shape, call, buffer);
-  const Rows rows = block_rows(shape, 0);
+  const Rows& rows = block_rows(shape);
   const auto factor = [](int16_t e) {
     return e == Scales::kNanScale ? __builtin_nan("") : __builtin_bit_cast(double, uint64_t(1023 + e) << 52);
   };

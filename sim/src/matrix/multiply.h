@@ -18,6 +18,16 @@ CREST_SIM_INLINE WideF accumulate(WideF a, WideF b, WideF sum) {
   return a * b + sum;
 }
 
+/// Writes a finished sum; integer sums are still without C.
+template <Sum S>
+CREST_SIM_INLINE void store_sum(WideF sum, const uint32_t* c, uint32_t* d) {
+  if constexpr (S == Sum::kInteger) {
+    store(d, bits<WideU>(truncate(sum)) + load<WideU>(c));
+  } else {
+    store(d, sum);
+  }
+}
+
 /// `Columns` is the number of columns of D (16 or 32), `lda`/`ldb` the floats per value of k in the tables.
 /// Row r of `rows` is computed from column rows.column[r] of the A table.
 template <int Columns, Sum S>
@@ -42,12 +52,8 @@ CREST_SIM_INLINE void multiply(const float* a, int lda, const float* b, int ldb,
     }
     for (int i = 0; i < kRows; ++i) {
       for (int v = 0; v < kVectors; ++v) {
-        uint32_t* to = d + rows.offset[r + i] + v * kWide;
-        if constexpr (S == Sum::kInteger) {
-          store(to, bits<WideU>(truncate(sum[i][v])) + load<WideU>(c + rows.offset[r + i] + v * kWide));
-        } else {
-          store(to, sum[i][v]);
-        }
+        const int at = rows.offset[r + i] + v * kWide;
+        store_sum<S>(sum[i][v], c + at, d + at);
       }
     }
   }
@@ -74,11 +80,7 @@ CREST_SIM_INLINE void multiply_small_row(const float* a, const float* b, int k, 
     for (int t = 0; t < k; ++t) {
       sum = accumulate<S>(spread_row<I, kWide>(load<WideF>(a + t * 64 + l)), load<WideF>(b + t * 64 + l), sum);
     }
-    if constexpr (S == Sum::kInteger) {
-      store(d + I * 64 + l, bits<WideU>(truncate(sum)) + load<WideU>(c + I * 64 + l));
-    } else {
-      store(d + I * 64 + l, sum);
-    }
+    store_sum<S>(sum, c + I * 64 + l, d + I * 64 + l);
   }
 }
 

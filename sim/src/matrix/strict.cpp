@@ -45,49 +45,55 @@ struct Plan {
   const MatrixShape* shape;
   Terms terms;
   Rows rows;
+  int base = 0;  ///< of the block's accumulators
   const Scales* scales = nullptr;
   bool two_halves = false;
   int scale_group = 0;  ///< terms per scale
 };
 
-template <bool VectorA, Factors F, bool TwoHalves>
-CREST_SIM_INLINE void strict_row(const Plan& plan, int a_row, int scale_row, int columns, const uint32_t* c,
-                                 uint32_t* d) {
+/// Exponents that microscaling adds to the products of one group.
+CREST_SIM_INLINE WideI scale_exponents(const Plan& plan, int t, int scale_row, int column) {
+  using Narrow = int16_t __attribute__((ext_vector_type(kWide)));
+  const int block = t / plan.scale_group;
+  return __builtin_convertvector(load<Narrow>(plan.scales->b[block] + column), WideI) +
+         int32_t(plan.scales->a[block][scale_row]);
+}
+
+template <bool VectorA, Factors F, bool TwoHalves, int PerHalf>
+void strict_row(const Plan& plan, int a_row, int scale_row, int columns, const uint32_t* c, uint32_t* d) {
   const Terms& terms = plan.terms;
-  const int step = TwoHalves ? 2 * terms.per_half : terms.per_half;
-  for (int column = 0; column < columns; column += kWide) {
+  for (int column = 0; column < columns; column += kColumnStep) {
     const int row = VectorA ? column : a_row;
-    WideF sum = load<WideF>(c + column);
-    for (int t = 0; t < terms.count; t += step) {
-      PartialSum dot = sum_products<VectorA, F>(terms, t, terms.per_half, row, column);
+    WideF sum[kColumnVectors];
+    for (int v = 0; v < kColumnVectors; ++v) sum[v] = load<WideF>(c + column + v * kWide);
+    for (int t = 0; t < terms.count; t += TwoHalves ? 2 * PerHalf : PerHalf) {
+      PartialSums dot = sum_products<VectorA, F, PerHalf>(terms, t, row, column);
       if constexpr (TwoHalves) {
-        dot = join_halves(dot, sum_products<VectorA, F>(terms, t + terms.per_half, terms.per_half, row, column));
-        if (plan.scales) {
-          const int block = t / plan.scale_group;
-          const WideI scale =
-              __builtin_convertvector(
-                  load<int16_t __attribute__((ext_vector_type(kWide)))>(plan.scales->b[block] + column), WideI) +
-              int32_t(plan.scales->a[block][scale_row]);
-          const WideI nonzero = dot.exponent > kMinExponent;
-          dot.exponent += scale & nonzero;
+        const PartialSums odd = sum_products<VectorA, F, PerHalf>(terms, t + PerHalf, row, column);
+        for (int v = 0; v < kColumnVectors; ++v) {
+          dot.at[v] = join_halves(dot.at[v], odd.at[v]);
+          if (!plan.scales) continue;
+          const WideI nonzero = dot.at[v].exponent > kMinExponent;
+          dot.at[v].exponent += scale_exponents(plan, t, scale_row, column + v * kWide) & nonzero;
         }
       }
-      sum = add_to_accumulator<TwoHalves>(dot, sum);
+      for (int v = 0; v < kColumnVectors; ++v) sum[v] = add_to_accumulator<TwoHalves>(dot.at[v], sum[v]);
     }
-    store(d + column, sum);
+    for (int v = 0; v < kColumnVectors; ++v) store(d + column + v * kWide, sum[v]);
   }
 }
 
 template <bool VectorA>
 void strict_row(const Plan& plan, Factors factors, int a_row, int scale_row, int columns, const uint32_t* c,
                 uint32_t* d) {
-  if (plan.two_halves) {
-    strict_row<VectorA, Factors::kValues, true>(plan, a_row, scale_row, columns, c, d);
-  } else if (factors == Factors::kValues) {
-    strict_row<VectorA, Factors::kValues, false>(plan, a_row, scale_row, columns, c, d);
-  } else {
-    strict_row<VectorA, Factors::kSignificands, false>(plan, a_row, scale_row, columns, c, d);
+  if (plan.two_halves) return strict_row<VectorA, Factors::kValues, true, 8>(plan, a_row, scale_row, columns, c, d);
+  const bool values = factors == Factors::kValues;
+  if (plan.terms.per_half == 8) {
+    return values ? strict_row<VectorA, Factors::kValues, false, 8>(plan, a_row, scale_row, columns, c, d)
+                  : strict_row<VectorA, Factors::kSignificands, false, 8>(plan, a_row, scale_row, columns, c, d);
   }
+  return values ? strict_row<VectorA, Factors::kValues, false, 4>(plan, a_row, scale_row, columns, c, d)
+                : strict_row<VectorA, Factors::kSignificands, false, 4>(plan, a_row, scale_row, columns, c, d);
 }
 
 /// The same in integer arithmetic; `scale_nan`: a scale of the row or column is NaN.
@@ -140,7 +146,7 @@ struct Job {
   uint32_t* d;
 
   void row(const Plan& plan, bool vector_a, int r, int columns) const {
-    const int offset = plan.rows.offset[r], a_row = plan.rows.column[r];
+    const int offset = plan.base + plan.rows.offset[r], a_row = plan.rows.column[r];
     if (route == Route::kScalar) return scalar_row(plan, vector_a, a_row, r, columns, c + offset, d + offset);
     const Factors factors = route == Route::kValues ? Factors::kValues : Factors::kSignificands;
     if (vector_a) return strict_row<true>(plan, factors, a_row, r, columns, c + offset, d + offset);
@@ -176,8 +182,9 @@ void sixteen_small_blocks(const Job& job, Plan& plan, const Tables& tables, cons
 
 void blocks(const Job& job, Plan& plan, const Tables& tables, const Exponents& a, const Exponents& b) {
   const int m = job.shape.m;
+  plan.rows = block_rows(job.shape);
   for (int block = 0; block < job.shape.blocks; ++block) {
-    plan.rows = block_rows(job.shape, block);
+    plan.base = block * m * m;
     for (int t = 0; t < plan.terms.count; ++t) {
       const int at = (block * job.shape.k + term_order(t, plan.two_halves)) * m;
       plan.terms.a[t] = tables.a + at;
@@ -191,7 +198,7 @@ void blocks(const Job& job, Plan& plan, const Tables& tables, const Exponents& a
 
 void sparse_rows(const Job& job, Plan& plan, const SparseTables& sparse, const Exponents& a, const Exponents& b) {
   const int m = job.shape.m;
-  plan.rows = block_rows(job.shape, 0);
+  plan.rows = block_rows(job.shape);
   for (int r = 0; r < m; ++r) {
     for (int t = 0; t < plan.terms.count; ++t) {
       const int at = term_order(t, plan.two_halves) * m, partner = sparse.partner[at + r] * m;

@@ -45,6 +45,13 @@ struct PartialSum {
   WideI exponent;
 };
 
+/// Vectors of columns that are computed together: enough to keep the host's units busy.
+inline constexpr int kColumnVectors = kWide <= 8 ? 2 : 1;
+inline constexpr int kColumnStep = kColumnVectors * kWide;
+struct PartialSums {
+  PartialSum at[kColumnVectors];
+};
+
 template <bool VectorA>
 CREST_SIM_INLINE WideF factor_a(const float* from) {
   if constexpr (VectorA) return load<WideF>(from);
@@ -56,31 +63,39 @@ CREST_SIM_INLINE WideI factor_a(const int32_t* from) {
   return splat(*from);
 }
 
-/// Steps 1 and 2 for `count` terms from `t0` on.
-template <bool VectorA, Factors F>
-CREST_SIM_INLINE PartialSum sum_products(const Terms& terms, int t0, int count, int row, int column) {
-  const auto exponent = [&](int t) {
-    const WideI sum = factor_a<VectorA>(terms.a_exponent[t] + row) + load<WideI>(terms.b_exponent[t] + column);
+/// Steps 1 and 2 for `Count` terms from `t0` on, for the columns from `column` on.
+template <bool VectorA, Factors F, int Count>
+CREST_SIM_INLINE PartialSums sum_products(const Terms& terms, int t0, int row, int column) {
+  const auto exponent = [&](int t, int v) {
+    const int at = column + v * kWide;
+    const WideI sum = factor_a<VectorA>(terms.a_exponent[t] + row + (VectorA ? v * kWide : 0)) +
+                      load<WideI>(terms.b_exponent[t] + at);
     if constexpr (F == Factors::kValues) return sum;
     const WideI zero = sum < splat(kZeroExponent / 2);
     return select(zero, splat(kMinExponent), sum);
   };
-  WideI largest = splat(F == Factors::kValues ? kMinExponent : 2 * kZeroExponent);
-  for (int t = t0; t < t0 + count; ++t) largest = vmax(largest, exponent(t));
-
-  WideI sum = splat(0);
+  PartialSums r;
+  WideF unit[kColumnVectors];
+  for (auto& partial : r.at) partial = {splat(0), splat(F == Factors::kValues ? kMinExponent : 2 * kZeroExponent)};
+  for (int t = t0; t < t0 + Count; ++t) {
+    for (int v = 0; v < kColumnVectors; ++v) r.at[v].exponent = vmax(r.at[v].exponent, exponent(t, v));
+  }
   // Without under- or overflow a group of nonzero products has an exponent above -102: the cut at 2^127 meets zeros
   // only.
-  const WideF unit = power_of_two(vmin(24 - largest, splat(127)));
-  for (int t = t0; t < t0 + count; ++t) {
-    const WideF product = factor_a<VectorA>(terms.a[t] + row) * load<WideF>(terms.b[t] + column);
-    if constexpr (F == Factors::kValues) {
-      sum += truncate(product * unit);
-    } else {
-      sum += truncate(product * power_of_two(vmax(24 + exponent(t) - largest, splat(-126))));
+  for (int v = 0; v < kColumnVectors; ++v) unit[v] = power_of_two(vmin(24 - r.at[v].exponent, splat(127)));
+  for (int t = t0; t < t0 + Count; ++t) {
+    for (int v = 0; v < kColumnVectors; ++v) {
+      const WideF product = factor_a<VectorA>(terms.a[t] + row + (VectorA ? v * kWide : 0)) *
+                            load<WideF>(terms.b[t] + column + v * kWide);
+      if constexpr (F == Factors::kValues) {
+        r.at[v].sum += truncate(product * unit[v]);
+      } else {
+        const WideI shift = vmax(24 + exponent(t, v) - r.at[v].exponent, splat(-126));
+        r.at[v].sum += truncate(product * power_of_two(shift));
+      }
     }
   }
-  return {sum, largest};
+  return r;
 }
 
 CREST_SIM_INLINE WideI exponent_of(WideF c) { return vmax((bits<WideI>(c) >> 23) & 255, splat(1)) - 127; }

@@ -108,17 +108,6 @@ void load_sparse(const MatrixShape& shape, const MatrixCall& call, SparseTables&
   }
 }
 
-Rows block_rows(const MatrixShape& shape, int block) {
-  Rows rows;
-  rows.count = shape.m;
-  for (int i = 0; i < shape.m; ++i) {
-    const Place place = accumulator_place(shape, block, i, 0);
-    rows.column[i] = int16_t(i);
-    rows.offset[i] = int16_t(place.reg * 64 + place.lane);
-  }
-  return rows;
-}
-
 const uint32_t* safe_accumulator(const MatrixShape& shape, const MatrixCall& call, uint32_t* buffer) {
   if (shape.sparse()) return call.d;
   const size_t dwords = size_t(shape.d_dwords()) * shape.lanes;

@@ -17,8 +17,8 @@ struct Tables {
 /// behind the first accumulator register.
 struct Rows {
   int count = 0;
-  int16_t column[32];
-  int16_t offset[32];
+  int16_t column[32] = {};
+  int16_t offset[32] = {};
 };
 
 /// CBSZ/ABID broadcast blocks of A, BLGP permutes groups of lanes of B. Returns `rows`, or `buffer` with a permuted
@@ -41,8 +41,21 @@ struct SparseTables {
 };
 void load_sparse(const MatrixShape& shape, const MatrixCall& call, SparseTables& tables);
 
-/// Accumulator rows of one block of an MFMA shape with m = 16 or 32.
-Rows block_rows(const MatrixShape& shape, int block);
+/// Accumulator rows of the first block of an MFMA shape with m = 16 or 32; those of block n start n·m² dwords further.
+constexpr Rows make_block_rows(int m) {
+  Rows rows;
+  rows.count = m;
+  MatrixShape shape;
+  shape.m = m;
+  for (int i = 0; i < m; ++i) {
+    const Place place = accumulator_place(shape, 0, i, 0);
+    rows.column[i] = int16_t(i);
+    rows.offset[i] = int16_t(place.reg * 64 + place.lane);
+  }
+  return rows;
+}
+inline constexpr Rows kRows16 = make_block_rows(16), kRows32 = make_block_rows(32);
+inline const Rows& block_rows(const MatrixShape& shape) { return shape.m == 32 ? kRows32 : kRows16; }
 
 /// C (D itself for SMFMAC) when it can be read while D is written: C itself, or a copy in `buffer` if the two overlap
 /// without being equal.

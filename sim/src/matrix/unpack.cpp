@@ -22,6 +22,40 @@ CREST_SIM_INLINE WideU raw_value(const uint32_t* rows, int lanes, int e) {
   }
 }
 
+/// Two values of 16 bits per word: even e from the low halves, odd e from the high ones.
+template <Element E>
+CREST_SIM_INLINE void decode_pair(WideU word, WideF& low, WideF& high) {
+  if constexpr (E == Element::kBf16) {
+    low = bits<WideF>(word << 16);
+    high = bits<WideF>(word & 0xffff0000u);
+  } else {
+#if defined(__F16C__)
+    using Halves = _Float16 __attribute__((ext_vector_type(2 * kWide)));
+    const Halves halves = bits<Halves>(word);
+    low = __builtin_convertvector(halves.even, WideF);
+    high = __builtin_convertvector(halves.odd, WideF);
+#else
+    low = decode<E, false>(word & 0xffffu);
+    high = decode<E, false>(word >> 16);
+#endif
+  }
+}
+
+template <Element E>
+void unpack_pairs(const uint32_t* rows, const UnpackLayout& layout, float* table) {
+  const int columns = layout.columns;
+  for (int group = 0; group < layout.lanes / columns; ++group, rows += columns) {
+    for (int e = 0; e < layout.elements; e += 2, table += 2 * columns) {
+      for (int c = 0; c < columns; c += kWide) {
+        WideF low, high;
+        decode_pair<E>(load<WideU>(rows + e / 2 * layout.lanes + c), low, high);
+        store(table + c, low);
+        store(table + columns + c, high);
+      }
+    }
+  }
+}
+
 template <Element E, bool Fnuz>
 void unpack_as(const uint32_t* rows, const UnpackLayout& layout, float* table) {
   const int groups = layout.lanes / layout.columns;

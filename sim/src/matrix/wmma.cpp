@@ -10,16 +10,26 @@ namespace {
 
 constexpr int kSize = 16;
 
-/// Rows of D in one group of 16 lanes.
-Rows group_rows(const MatrixShape& shape, int group) {
+/// Rows of D in the first group of 16 lanes; group n computes the rows n further and stores them 16 · n lanes further.
+constexpr Rows make_group_rows(int lanes) {
   Rows rows;
-  const int groups = shape.lanes / kSize;
+  const int groups = lanes / kSize;
   rows.count = kSize / groups;
   for (int r = 0; r < rows.count; ++r) {
-    rows.column[r] = int16_t(r * groups + group);
-    rows.offset[r] = int16_t(r * shape.lanes + group * kSize);
+    rows.column[r] = int16_t(r * groups);
+    rows.offset[r] = int16_t(r * lanes);
   }
   return rows;
+}
+constexpr Rows kGroupRows32 = make_group_rows(32), kGroupRows64 = make_group_rows(64);
+
+template <Sum S>
+void multiply_groups(const MatrixShape& shape, const Tables& tables, const uint32_t* c, uint32_t* d) {
+  const Rows& rows = shape.lanes == 32 ? kGroupRows32 : kGroupRows64;
+  for (int group = 0; group < shape.lanes / kSize; ++group) {
+    const int at = group * kSize;
+    multiply<kSize, S>(tables.a + at + group, shape.lanes, tables.b + at, shape.lanes, kSize, rows, c + at, d + at);
+  }
 }
 
 /// Flips signs of packed operands: NEG of even (low half) and NEG_HI of odd values of k.
@@ -28,17 +38,20 @@ uint32_t sign_flips(const Operand& operand) {
 }
 
 /// C after op_sel, |C| (NEG_HI) and -C (NEG), as rows of fp32 or of 16-bit encodings in the low halves.
-void load_accumulator(const MatrixShape& shape, const MatrixCall& call, uint32_t* rows) {
+const uint32_t* load_accumulator(const MatrixShape& shape, const MatrixCall& call, uint32_t* rows) {
   const Operand& operand = call.instruction->src[2];
   const bool half = shape.d == Accumulator::kF16 || shape.d == Accumulator::kBf16;
+  if (!half && !(operand.mods & (kNeg | kNegHi))) return safe_accumulator(shape, call, rows);
   const int shift = half && operand.mods & kHigh && !operand.is_literal() ? 16 : 0;
   const uint32_t mask = half ? 0xffffu : ~0u, sign = half ? 0x8000u : 0x80000000u;
   const uint32_t cleared = operand.mods & kNegHi ? sign : 0, flipped = operand.mods & kNeg ? sign : 0;
   const int count = shape.d_dwords() * shape.lanes;
   for (int i = 0; i < count; ++i) rows[i] = ((call.c[i] >> shift & mask) & ~cleared) ^ flipped;
+  return rows;
 }
 
 void negate_table(float* table, int lanes, uint32_t flips) {
+  if (!flips) return;
   for (int k = 0; k < kSize; ++k) {
     if (k % 2 == 0 ? !(flips & 0x8000u) : !(flips >> 31)) continue;
     for (int l = 0; l < lanes; ++l) table[k * lanes + l] = -table[k * lanes + l];
@@ -51,12 +64,9 @@ void run_fast_f32(const MatrixShape& shape, const MatrixCall& call) {
   unpack(shape.b, false, call.b, {shape.lanes, shape.lanes, kSize, false}, tables.b);
   negate_table(tables.a, shape.lanes, sign_flips(call.instruction->src[0]));
   negate_table(tables.b, shape.lanes, sign_flips(call.instruction->src[1]));
-  alignas(64) uint32_t c[8 * 32];
-  load_accumulator(shape, call, c);
-  for (int group = 0; group < shape.lanes / kSize; ++group) {
-    multiply<kSize, Sum::kExact>(tables.a + group * kSize, shape.lanes, tables.b + group * kSize, shape.lanes, kSize,
-                                 group_rows(shape, group), c, call.d);
-  }
+  alignas(64) uint32_t buffer[8 * 32];
+  const uint32_t* c = load_accumulator(shape, call, buffer);
+  multiply_groups<Sum::kExact>(shape, tables, c, call.d);
 }
 
 int32_t add_saturating(int32_t a, int32_t b) {
@@ -74,17 +84,14 @@ void run_integer(const MatrixShape& shape, const MatrixCall& call) {
   };
   unpack(element(0), false, call.a, {shape.lanes, shape.lanes, kSize, false}, tables.a);
   unpack(element(1), false, call.b, {shape.lanes, shape.lanes, kSize, false}, tables.b);
-  alignas(64) uint32_t zeros[8 * 32] = {}, sums[8 * 32];
-  const int count = shape.d_dwords() * shape.lanes;
-  for (int group = 0; group < shape.lanes / kSize; ++group) {
-    multiply<kSize, Sum::kInteger>(tables.a + group * kSize, shape.lanes, tables.b + group * kSize, shape.lanes, kSize,
-                                   group_rows(shape, group), zeros, sums);
-  }
-  alignas(64) uint32_t c[8 * 32];
-  std::memcpy(c, call.c, size_t(count) * 4);
-  for (int i = 0; i < count; ++i) {
-    call.d[i] = call.instruction->clamp ? uint32_t(add_saturating(int32_t(c[i]), int32_t(sums[i]))) : c[i] + sums[i];
-  }
+  alignas(64) uint32_t buffer[8 * 32];
+  const uint32_t* c = safe_accumulator(shape, call, buffer);
+  if (!call.instruction->clamp) return multiply_groups<Sum::kInteger>(shape, tables, c, call.d);
+  alignas(64) const uint32_t zeros[8 * 32] = {};
+  alignas(64) uint32_t sums[8 * 32];
+  multiply_groups<Sum::kInteger>(shape, tables, zeros, sums);
+  for (int i = 0; i < shape.d_dwords() * shape.lanes; ++i)
+    call.d[i] = uint32_t(add_saturating(int32_t(c[i]), int32_t(sums[i])));
 }
 
 /// One operand: encodings and parts of all values, [k][lane].
@@ -139,16 +146,16 @@ void run_strict_as(const MatrixShape& shape, const MatrixCall& call) {
   Factors a, b;
   split_operand<Bf16>(call.a, shape.lanes, sign_flips(call.instruction->src[0]), a);
   split_operand<Bf16>(call.b, shape.lanes, sign_flips(call.instruction->src[1]), b);
-  alignas(64) uint32_t c[8 * 32];
-  load_accumulator(shape, call, c);
+  alignas(64) uint32_t buffer[8 * 32];
+  const uint32_t* c = load_accumulator(shape, call, buffer);
   const bool high = call.instruction->src[2].mods & kHigh;
+  const Rows& rows = shape.lanes == 32 ? kGroupRows32 : kGroupRows64;
   for (int group = 0; group < shape.lanes / kSize; ++group) {
-    const Rows rows = group_rows(shape, group);
     for (int r = 0; r < rows.count; ++r) {
       for (int j = 0; j < kSize; j += kWide) {
-        const int at = rows.offset[r] + j;
-        const WideU result = chain<Bf16, Output>(a, b, shape.lanes, group * kSize + rows.column[r], group * kSize + j,
-                                                 load<WideU>(c + at), false);
+        const int at = rows.offset[r] + group * kSize + j, a_at = group * kSize + rows.column[r] + group;
+        const WideU result =
+            chain<Bf16, Output>(a, b, shape.lanes, a_at, group * kSize + j, load<WideU>(c + at), false);
         if constexpr (Output == DotOutput::kF32) {
           store(call.d + at, result);
         } else {
