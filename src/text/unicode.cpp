@@ -87,7 +87,8 @@ std::vector<char32_t> decode_characters(std::string_view text) {
 
 CodeTable::CodeTable(std::span<const std::pair<char32_t, uint8_t>> runs) {
   const auto value_at = [&](char32_t code) {
-    const auto next = std::upper_bound(runs.begin(), runs.end(), code, [](char32_t c, const auto& run) { return c < run.first; });
+    const auto next =
+        std::upper_bound(runs.begin(), runs.end(), code, [](char32_t c, const auto& run) { return c < run.first; });
     return std::prev(next)->second;
   };
   std::array<int, 256> uniform;
@@ -169,8 +170,8 @@ CodeSet CodeSet::complement() const {
 }
 
 bool CodeSet::contains(char32_t code) const {
-  const auto next =
-      std::upper_bound(ranges_.begin(), ranges_.end(), code, [](char32_t c, const Range& range) { return c < range.first; });
+  const auto next = std::upper_bound(ranges_.begin(), ranges_.end(), code,
+                                     [](char32_t c, const Range& range) { return c < range.first; });
   return next != ranges_.begin() && std::prev(next)->second >= code;
 }
 

@@ -29,8 +29,8 @@ struct DecodedCharacter {
   uint32_t length = 0;  ///< in bytes
 };
 
-/// First character of a text that is not empty; a byte that does not start well-formed UTF-8 (overlong forms, surrogates and
-/// values above 10FFFF included) is a character of its own.
+/// First character of a text that is not empty; a byte that does not start well-formed UTF-8 (overlong forms,
+/// surrogates and values above 10FFFF included) is a character of its own.
 DecodedCharacter decode_character(std::string_view text);
 /// UTF-8 of a code point, or the byte of a raw one.
 void append_character(std::string& out, char32_t code);
@@ -42,7 +42,9 @@ class CodeTable {
   CodeTable() = default;
   /// The values of runs (first code, value), sorted, starting at 0. Raw bytes get the value of U+FFFD.
   explicit CodeTable(std::span<const std::pair<char32_t, uint8_t>> runs);
-  uint8_t operator[](char32_t code) const { return values_[(uint32_t{blocks_[code >> kShift]} << kShift) + (code & kMask)]; }
+  uint8_t operator[](char32_t code) const {
+    return values_[(uint32_t{blocks_[code >> kShift]} << kShift) + (code & kMask)];
+  }
 
  private:
   static constexpr uint32_t kShift = 7;
