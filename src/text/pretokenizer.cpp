@@ -1,7 +1,5 @@
 #include "text/pretokenizer.h"
 
-#include <limits>
-
 #include "text/unicode.h"
 
 namespace crest::text {
@@ -72,10 +70,6 @@ Result<PreTokenizer> PreTokenizer::create(std::span<const SplitStep> steps) {
 }
 
 Result<std::vector<std::string_view>> PreTokenizer::split(std::string_view text) const {
-  if (text.size() >= std::numeric_limits<uint32_t>::max()) {
-    return make_error(ErrorCode::kInvalidArgument, "text is {} bytes long, at most 4 GiB can be encoded at once",
-                      text.size());
-  }
   std::vector<std::string_view> result;
   if (text.empty()) return result;
   if (steps_.empty()) return std::vector<std::string_view>{text};

@@ -16,7 +16,7 @@ class PreTokenizer {
  public:
   static Result<PreTokenizer> create(std::span<const SplitStep> steps);
 
-  /// Pieces in order, none empty. Without a step: the whole text. Text of 4 GiB and more is an error.
+  /// Pieces in order, none empty. Without a step: the whole text, which must be shorter than 4 GiB.
   Result<std::vector<std::string_view>> split(std::string_view text) const;
 
  private:

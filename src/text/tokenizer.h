@@ -44,7 +44,7 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  /// Errors: a pattern of the file ran out of its budget on this text; text of 4 GiB and more.
+  /// Errors: a pattern of the file ran out of its budget on this text; text of 2 GiB and more.
   Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options = {}) const;
   /// As encode on the concatenation: pieces may reach over the seams, control tokens may not leave trusted text.
   Result<std::vector<TokenId>> encode(std::span<const Segment> segments, bool add_special = false) const;
@@ -75,15 +75,16 @@ class Tokenizer {
   const VocabData& vocab() const;
 
  private:
+  friend class StreamDecoder;
   struct Tables;
   explicit Tokenizer(std::unique_ptr<const Tables> tables);
   std::unique_ptr<const Tables> tables_;
 };
 
 /// Ids one by one to text that is valid UTF-8 after every call: the first bytes of an unfinished character are held
-/// back until it is complete. Bytes that can no longer become a character (the next token does not continue them, a
-/// control token follows, or finish() is called because the generation was cut) become one U+FFFD per maximal
-/// unfinished sequence. The concatenation of all results equals to_valid_utf8(decode(ids)).
+/// back until it is complete. Bytes that can no longer become a character (what follows does not continue them, or
+/// finish() is called because the generation was cut) become one U+FFFD per maximal unfinished sequence. The
+/// concatenation of all results equals to_valid_utf8(decode(ids, options)), wherever the generation is cut.
 class StreamDecoder {
  public:
   /// at_start is false by default: a generated answer continues the prompt, its first space is part of it.

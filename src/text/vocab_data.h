@@ -121,6 +121,8 @@ Result<VocabKind> vocab_kind_from_gguf(std::string_view model);
 /// aliases llama.cpp writes. An unknown name: a warning, and the steps of "default". Ignored for SentencePiece.
 void set_gguf_pretokenizer(VocabData& vocab, std::string_view name);
 void set_space_prefix(VocabData& vocab, bool add_space_prefix);
+/// The name whose steps are those of the vocabulary, for writing GGUF; "" when there is none.
+std::string gguf_pretokenizer_name(const VocabData& vocab);
 
 /// "left right" lines (GGUF's tokenizer.ggml.merges) to ids. Errors name the first merge that does not refer to tokens.
 Result<std::vector<Merge>> resolve_merges(std::span<const std::string> tokens,

@@ -1,0 +1,95 @@
+#include "text/added_tokens.h"
+
+#include <algorithm>
+
+#include "text/unicode.h"
+
+namespace crest::text {
+namespace {
+
+/// The character that ends at `at`.
+char32_t character_before(std::string_view text, size_t at) {
+  for (size_t length = std::min<size_t>(at, 4); length > 1; --length) {
+    const auto [code, bytes] = decode_character(text.substr(at - length));
+    if (code < kRawByte && bytes == length) return code;
+  }
+  return decode_character(text.substr(at - 1, 1)).code;
+}
+
+bool is_word(char32_t code) {
+  return is_word_character(code) || category(code) == Category::kNl || code == 0x200C || code == 0x200D;
+}
+
+bool touches_word(std::string_view text, size_t begin, size_t end) {
+  return (begin > 0 && is_word(character_before(text, begin))) ||
+         (end < text.size() && is_word(decode_character(text.substr(end)).code));
+}
+
+}  // namespace
+
+AddedTokenFinder::AddedTokenFinder(std::vector<Entry> entries) : entries_(std::move(entries)) {
+  std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.text < b.text; });
+  const auto last =
+      std::unique(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.text == b.text; });
+  entries_.erase(last, entries_.end());
+  for (const Entry& entry : entries_) starts_.set(static_cast<uint8_t>(entry.text[0]));
+}
+
+const AddedTokenFinder::Entry* AddedTokenFinder::longest_at(std::string_view text, size_t at,
+                                                            size_t trusted_end) const {
+  // The entries that share the first `depth` bytes with the text are a range of the sorted list.
+  auto low = entries_.begin(), high = entries_.end();
+  const Entry* best = nullptr;
+  for (size_t depth = 0; at + depth < text.size(); ++depth) {
+    const auto byte = static_cast<uint8_t>(text[at + depth]);
+    const auto byte_at = [depth](const Entry& entry) { return static_cast<uint8_t>(entry.text[depth]); };
+    low = std::lower_bound(low, high, byte, [&](const Entry& entry, uint8_t b) { return byte_at(entry) < b; });
+    high = std::upper_bound(low, high, byte, [&](uint8_t b, const Entry& entry) { return b < byte_at(entry); });
+    if (low == high) break;
+    if (low->text.size() != depth + 1) continue;
+    const size_t end = at + depth + 1;
+    const bool allowed =
+        (!low->is_control || end <= trusted_end) && !(low->token.single_word && touches_word(text, at, end));
+    if (allowed) best = &*low;
+    if (++low == high) break;
+  }
+  return best;
+}
+
+std::vector<Fragment> AddedTokenFinder::cut(std::string_view text, TrustedRanges trusted) const {
+  std::vector<Fragment> fragments;
+  size_t done = 0, range = 0;
+  for (size_t i = 0; i < text.size();) {
+    if (!starts_[static_cast<uint8_t>(text[i])]) {
+      ++i;
+      continue;
+    }
+    while (range < trusted.size() && trusted[range].second <= i) ++range;
+    const size_t trusted_end = range < trusted.size() && trusted[range].first <= i ? trusted[range].second : 0;
+    const Entry* entry = longest_at(text, i, trusted_end);
+    if (entry == nullptr) {
+      ++i;
+      continue;
+    }
+    size_t begin = i, end = i + entry->text.size();
+    while (entry->token.lstrip && begin > done) {
+      const char32_t code = character_before(text.substr(done), begin - done);
+      if (!is_white_space(code)) break;
+      std::string bytes;
+      append_character(bytes, code);
+      begin -= bytes.size();
+    }
+    while (entry->token.rstrip && end < text.size()) {
+      const auto [code, length] = decode_character(text.substr(end));
+      if (!is_white_space(code)) break;
+      end += length;
+    }
+    if (begin > done) fragments.push_back({done, begin, kNoToken});
+    fragments.push_back({begin, end, entry->token.id});
+    i = done = end;
+  }
+  if (done < text.size()) fragments.push_back({done, text.size(), kNoToken});
+  return fragments;
+}
+
+}  // namespace crest::text
