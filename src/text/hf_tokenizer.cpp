@@ -137,6 +137,7 @@ class VocabReader {
     if (added->get(list) != simdjson::SUCCESS)
       return make_error(ErrorCode::kInvalidFile, "{}: added_tokens is not an array", kFile);
     const size_t entries = vocab_.tokens.size() + list.size();
+    std::vector<std::pair<std::string, TokenType>> found;
     for (const json::element entry : list) {
       static constexpr std::string_view kPath = "tokenizer.json: added_tokens";
       CREST_TRY(const std::string text, string_or(entry, "content", kPath, ""));
@@ -155,8 +156,12 @@ class VocabReader {
                     token.id, known);
         token.id = known;
       }
-      CREST_RETURN_IF_ERROR(set_token(token.id, text, special ? TokenType::kControl : TokenType::kUserDefined));
       vocab_.added.push_back(token);
+      found.emplace_back(text, special ? TokenType::kControl : TokenType::kUserDefined);
+    }
+    // Only now, as names_ views the tokens where they are.
+    for (size_t i = 0; i < found.size(); ++i) {
+      CREST_RETURN_IF_ERROR(set_token(vocab_.added[i].id, found[i].first, found[i].second));
     }
     return check_distinct();
   }

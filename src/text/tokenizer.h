@@ -9,16 +9,10 @@
 #include <vector>
 
 #include "core/result.h"
+#include "text/segment.h"
 #include "text/vocab_data.h"
 
 namespace crest::text {
-
-/// A stretch of text. Control tokens are recognised only where all their bytes are trusted: text from the chat template
-/// is, text from a message is not.
-struct Segment {
-  std::string_view text;
-  bool trusted = false;
-};
 
 struct EncodeOptions {
   bool parse_special = false;  ///< control tokens spelled in the text become control tokens (trusted text)

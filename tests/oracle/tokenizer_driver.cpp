@@ -1,0 +1,133 @@
+// Encodes texts for the comparison with other tokenisers (see tokenizer_oracle.py). Reads from standard input: for each
+// text a 4-byte little-endian length and the bytes; writes the ids of each text on a line. Ends with exit code 1 when a
+// text does not come back from its ids.
+//
+// usage: crest_tokenizer_driver VOCAB [--special] [--add-special] [--bench] < TEXTS
+// VOCAB: a tokenizer.json, or a vocabulary that tokenizer_oracle.py wrote out of a GGUF file (*.vocab).
+#include <simdjson.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "core/file_map.h"
+#include "text/normalize.h"
+#include "text/tokenizer.h"
+
+namespace {
+
+using crest::Result;
+using crest::text::VocabData;
+
+/// {"model", "pre", "tokens", "types", "scores", "merges", "bos", ...}: GGUF's metadata as JSON.
+Result<VocabData> vocab_from_dump(const std::string& text) {
+  simdjson::dom::parser parser;
+  const simdjson::dom::element root = parser.parse(text);
+  VocabData vocab;
+  CREST_TRY(vocab.kind, crest::text::vocab_kind_from_gguf(std::string_view(root["model"])));
+  for (const std::string_view token : root["tokens"].get_array()) vocab.tokens.emplace_back(token);
+  for (const int64_t type : root["types"].get_array()) vocab.types.push_back(static_cast<crest::text::TokenType>(type));
+  for (const double score : root["scores"].get_array()) vocab.scores.push_back(static_cast<float>(score));
+  std::vector<std::string_view> merges;
+  for (const std::string_view merge : root["merges"].get_array()) merges.push_back(merge);
+  CREST_TRY(vocab.merges, crest::text::resolve_merges(vocab.tokens, merges));
+  vocab.bos_id = static_cast<int>(int64_t(root["bos"]));
+  vocab.eos_id = static_cast<int>(int64_t(root["eos"]));
+  vocab.unk_id = static_cast<int>(int64_t(root["unk"]));
+  crest::text::set_gguf_pretokenizer(vocab, std::string_view(root["pre"]));
+  bool flag = false;
+  if (root["add_bos"].get(flag) == simdjson::SUCCESS) vocab.add_bos = flag;
+  if (root["add_space_prefix"].get(flag) == simdjson::SUCCESS) crest::text::set_space_prefix(vocab, flag);
+  return vocab;
+}
+
+Result<crest::text::Tokenizer> load(const std::string& path) {
+  CREST_TRY(const std::string text, crest::core::read_file(path, uint64_t{1} << 30));
+  CREST_TRY(VocabData vocab, path.ends_with(".vocab")
+                                 ? vocab_from_dump(text)
+                                 : crest::text::vocab_from_tokenizer_json({.tokenizer_json = text,
+                                                                           .tokenizer_config_json = {},
+                                                                           .special_tokens_map_json = {},
+                                                                           .generation_config_json = {},
+                                                                           .config_json = {},
+                                                                           .chat_template_jinja = {},
+                                                                           .chat_template_json = {}}));
+  return crest::text::Tokenizer::create(std::move(vocab));
+}
+
+std::vector<std::string> read_texts() {
+  const std::string all{std::istreambuf_iterator<char>(std::cin), {}};
+  std::vector<std::string> texts;
+  for (size_t at = 0; at + 4 <= all.size();) {
+    uint32_t length = 0;
+    std::memcpy(&length, all.data() + at, 4);
+    texts.push_back(all.substr(at + 4, length));
+    at += 4 + length;
+  }
+  return texts;
+}
+
+int fail(const std::string& message) {
+  std::cerr << message << '\n';
+  return 2;
+}
+
+/// What decoding must give: the text, as far as the vocabulary's normalisation leaves it.
+std::string expected_text(const crest::text::Tokenizer& tokenizer, const std::string& text) {
+  std::string result = text;
+  for (const auto& step : tokenizer.vocab().normalizer) {
+    if (step.kind == crest::text::RewriteStep::Kind::kNfc) result = crest::text::normalize_nfc(result);
+  }
+  if (tokenizer.vocab().kind == crest::text::VocabKind::kSentencePieceBpe) {
+    std::string spaced;
+    for (size_t i = 0; i < result.size(); ++i) {
+      const bool is_mark = result.compare(i, 3, "\xE2\x96\x81") == 0;
+      spaced.push_back(is_mark ? ' ' : result[i]);
+      if (is_mark) i += 2;
+    }
+    result = spaced;
+  }
+  return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return fail("usage: crest_tokenizer_driver VOCAB [--special] [--add-special] [--bench] < TEXTS");
+  crest::text::EncodeOptions options;
+  bool bench = false;
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view flag = argv[i];
+    options.parse_special |= flag == "--special";
+    options.add_special |= flag == "--add-special";
+    bench |= flag == "--bench";
+  }
+  const auto loading = std::chrono::steady_clock::now();
+  const auto tokenizer = load(argv[1]);
+  if (!tokenizer.ok()) return fail(tokenizer.error().message);
+  const auto start = std::chrono::steady_clock::now();
+  size_t bytes = 0, changed = 0;
+  std::string out;
+  for (const std::string& text : read_texts()) {
+    const auto ids = tokenizer->encode(text, options);
+    if (!ids.ok()) return fail(ids.error().message);
+    bytes += text.size();
+    if (bench) continue;
+    for (const auto id : *ids) fmt::format_to(std::back_inserter(out), "{} ", id);
+    out.push_back('\n');
+    const auto back = tokenizer->decode(*ids);
+    if (options.add_special || *back == expected_text(*tokenizer, text)) continue;
+    ++changed;
+    std::cerr << "does not come back: " << text << '\n';
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start,
+                                      load_seconds = start - loading;
+  if (bench)
+    std::printf("load %.3f s, %.1f MB/s\n", load_seconds.count(), static_cast<double>(bytes) / seconds.count() / 1e6);
+  std::fwrite(out.data(), 1, out.size(), stdout);
+  return changed == 0 ? 0 : 1;
+}
