@@ -29,7 +29,7 @@ struct AttentionProblem {
   bool paged = true;
 };
 struct AttentionArgs {
-  HeadsView q;  // [tokens, q_heads, head_dim]
+  HeadsView q{};  // [tokens, q_heads, head_dim]
   const int32_t* cu_seqlens =
       nullptr;  // [sequences + 1]: queries of sequence s are tokens cu_seqlens[s] .. cu_seqlens[s+1]-1
   const int32_t* kv_lens = nullptr;  // [sequences]: keys of the sequence, its new tokens included
@@ -41,11 +41,11 @@ struct AttentionArgs {
   int64_t page_table_stride = 0;
 
   // Not paged: fp32 [keys of all sequences, kv_heads, dim]; those of sequence s begin at cu_seqlens_k[s].
-  HeadsView k, v;
+  HeadsView k{}, v{};
   const int32_t* cu_seqlens_k = nullptr;  // [sequences + 1]
 
-  MutableHeadsView out;  // [tokens, q_heads, value_dim]
-  float* lse = nullptr;  // [tokens, q_heads] or null: log(sum(exp(score)))
+  MutableHeadsView out{};  // [tokens, q_heads, value_dim]
+  float* lse = nullptr;    // [tokens, q_heads] or null: log(sum(exp(score)))
 };
 Status check(const AttentionProblem& problem, const AttentionArgs& args);
 Status attention(const AttentionProblem& problem, const AttentionArgs& args, Context& context);

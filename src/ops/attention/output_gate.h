@@ -14,8 +14,8 @@ struct OutputGateProblem {
   int64_t head_dim = 0;
 };
 struct OutputGateArgs {
-  HeadsView gate;
-  MutableHeadsView x;  // in place
+  HeadsView gate{};
+  MutableHeadsView x{};  // in place
 };
 Status check(const OutputGateProblem& problem, const OutputGateArgs& args);
 Status attention_output_gate(const OutputGateProblem& problem, const OutputGateArgs& args, Context& context);

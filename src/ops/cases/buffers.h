@@ -51,7 +51,7 @@ class Guarded {
 
   void poison() {
     std::memset(bytes_.data(), kPattern, bytes_.size());
-    std::memset(bytes_.data() + kGuard, 0xff, bytes_.size() - 2 * kGuard);
+    std::memset(bytes_.data() + kGuard, 0xff, static_cast<size_t>(count_) * sizeof(T));
   }
   void fill(const std::vector<T>& values) { std::memcpy(data(), values.data(), values.size() * sizeof(T)); }
   std::vector<T> values() const { return std::vector<T>(data(), data() + count_); }

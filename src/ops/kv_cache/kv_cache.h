@@ -39,7 +39,7 @@ struct KvWriteProblem {
   tensor::DType dtype = tensor::DType::kF32;
 };
 struct KvWriteArgs {
-  HeadsView src;  // [tokens, kv_heads, head_dim]
+  HeadsView src{};  // [tokens, kv_heads, head_dim]
   const KvPool* pool = nullptr;
   const int64_t* slot_mapping = nullptr;  // [tokens]: page * page_size + offset; -1 skips the token
 };
@@ -51,7 +51,7 @@ const Operator<KvWriteProblem, KvWriteArgs>& kv_write_operator();
 struct KvReadArgs {
   const KvPool* pool = nullptr;
   const int64_t* slot_mapping = nullptr;  // [tokens]; -1 gives zeros
-  MutableHeadsView dst;                   // [tokens, kv_heads, head_dim]
+  MutableHeadsView dst{};                 // [tokens, kv_heads, head_dim]
 };
 Status check(const KvWriteProblem& problem, const KvReadArgs& args);
 Status kv_read(const KvWriteProblem& problem, const KvReadArgs& args, Context& context);

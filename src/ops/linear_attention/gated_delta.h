@@ -50,15 +50,15 @@ struct GatedDeltaProblem {
   float scale = 0;  // 0: 1/sqrt(k_dim)
 };
 struct GatedDeltaArgs {
-  HeadsView q, k;                        // [tokens, k_heads, k_dim]
-  HeadsView v;                           // [tokens, v_heads, v_dim]
+  HeadsView q{}, k{};                    // [tokens, k_heads, k_dim]
+  HeadsView v{};                         // [tokens, v_heads, v_dim]
   const float* g = nullptr;              // [tokens, v_heads]
   const float* beta = nullptr;           // [tokens, v_heads]
   const int32_t* cu_seqlens = nullptr;   // [sequences + 1]
   const int32_t* state_slots = nullptr;  // [sequences], all different
   const uint8_t* has_state = nullptr;    // [sequences]: 0 = new sequence, starts from zero; null: all have a state
   float* state = nullptr;                // [slots, v_heads, k_dim, v_dim], read and replaced
-  MutableHeadsView out;                  // [tokens, v_heads, v_dim]
+  MutableHeadsView out{};                // [tokens, v_heads, v_dim]
 };
 Status check(const GatedDeltaProblem& problem, const GatedDeltaArgs& args);
 Status gated_delta(const GatedDeltaProblem& problem, const GatedDeltaArgs& args, Context& context);

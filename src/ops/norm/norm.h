@@ -22,10 +22,10 @@ struct RmsNormProblem {
   bool gated = false;
 };
 struct RmsNormArgs {
-  HeadsView x;
+  HeadsView x{};
   const float* weight = nullptr;  // [dim], null: ones (zeros when zero-centred)
-  HeadsView gate;                 // when gated
-  MutableHeadsView out;
+  HeadsView gate{};               // when gated
+  MutableHeadsView out{};
 };
 Status check(const RmsNormProblem& problem, const RmsNormArgs& args);
 Status rms_norm(const RmsNormProblem& problem, const RmsNormArgs& args, Context& context);

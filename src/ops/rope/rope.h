@@ -21,15 +21,15 @@ struct RopeConfig {
   int64_t rotary_dim = 0;  // even, at most head_dim; the other dims pass through
   double theta = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
-  double factor = 1.0;                     // linear, llama3, yarn
-  double original_context = 0;             // llama3, yarn: tokens the model was trained for
-  double low_freq_factor = 1.0;            // llama3
-  double high_freq_factor = 4.0;           // llama3
-  double beta_fast = 32.0;                 // yarn (arXiv 2309.00071)
-  double beta_slow = 1.0;                  // yarn
-  std::optional<double> attention_factor;  // on cos and sin; unset: 0.1 ln(factor) + 1 for yarn, else 1
-  std::span<const float>
-      factors;  // rope_freqs tensor: [rotary_dim/2], frequency j is divided by factors[j]; may be empty
+  double factor = 1.0;                       // linear, llama3, yarn
+  double original_context = 0;               // llama3, yarn: tokens the model was trained for
+  double low_freq_factor = 1.0;              // llama3
+  double high_freq_factor = 4.0;             // llama3
+  double beta_fast = 32.0;                   // yarn (arXiv 2309.00071)
+  double beta_slow = 1.0;                    // yarn
+  std::optional<double> attention_factor{};  // on cos and sin; unset: 0.1 ln(factor) + 1 for yarn, else 1
+  /// rope_freqs tensor, [rotary_dim/2] or empty: frequency j is divided by factors[j].
+  std::span<const float> factors{};
   /// M-RoPE: how many frequencies take the temporal, height and width position. All zero: one position stream.
   std::array<int32_t, 3> mrope_sections{};
   bool mrope_interleaved = true;  // j%3 picks the stream (Qwen 3.5); false: consecutive sections (Qwen2-VL)
@@ -71,7 +71,7 @@ struct RopeProblem {
   RopeStyle style = RopeStyle::kNeox;
 };
 struct RopeArgs {
-  MutableHeadsView x;              // [tokens, heads, head_dim]
+  MutableHeadsView x{};            // [tokens, heads, head_dim]
   const float* cosines = nullptr;  // [tokens, rotary_dim/2]
   const float* sines = nullptr;
 };

@@ -35,16 +35,16 @@ struct SamplingParams {
   float presence_penalty = 0.0f;    // subtracted once from tokens already generated
   float frequency_penalty = 0.0f;   // subtracted for each time that the token was generated
   int32_t penalty_last_n = -1;      // how many of the last tokens the penalties look at; -1: all, 0: none
-  std::vector<std::pair<int32_t, float>> logit_bias;  // -infinity bans a token
+  std::vector<std::pair<int32_t, float>> logit_bias{};  // -infinity bans a token
   uint64_t seed = 0;
 };
 /// Names the parameter, its value and what is allowed. Bias ids must be in [0, vocab).
 Status check(const SamplingParams& params, int64_t vocab);
 
 struct SampleInput {
-  std::span<const float> logits;    // [vocab], raw; not changed
-  std::span<const int32_t> prompt;  // ids outside [0, vocab) are ignored
-  std::span<const int32_t> generated;
+  std::span<const float> logits{};    // [vocab], raw; not changed
+  std::span<const int32_t> prompt{};  // ids outside [0, vocab) are ignored
+  std::span<const int32_t> generated{};
   uint64_t draw = 0;      // number of tokens already drawn for this sequence
   int32_t logprobs = -1;  // how many alternatives to report; -1: none, not even the token's own
 };
