@@ -36,12 +36,11 @@ struct ScaleOffset {
 template <int kMaxCode>
 ScaleOffset affine(const float* x, const float* weights, uint8_t* codes) {
   AffineSums sums;
-  const AffineFit best = search_affine<kSmallBlock>(x, weights, kMaxCode, false, kSearchAffine, sums);
-  const uint16_t d = f32_to_f16(static_cast<float>(best.scale));
+  const AffineFit best = search_affine<kSmallBlock, kMaxCode, false>(x, weights, kSearchAffine, sums);
+  const uint16_t d = f32_to_f16(best.scale);
   const float scale = f16_to_f32(d);
   // The rounded scale moves the best offset a little.
-  const double offset = scale > 0 ? (double{sums.x} - double{scale} * sums.q) / sums.w : best.offset;
-  const uint16_t m = f32_to_f16(static_cast<float>(offset));
+  const uint16_t m = f32_to_f16(scale > 0 ? (sums.x - scale * sums.q) / sums.w : best.offset);
   const float inverse = scale > 0 ? 1 / scale : 0;
   for (int i = 0; i < kSmallBlock; i += 4) {
     const Lanes q = snap((load(x + i) - splat(f16_to_f32(m))) * splat(inverse), 0, kMaxCode);

@@ -19,9 +19,8 @@ struct AffineSums {
 };
 
 struct AffineFit {
-  double scale = 0;
-  double offset = 0;
-  double error = 0;  // sum of w * (scale * q + offset - x)^2
+  float scale = 0;
+  float offset = 0;
 };
 
 template <int kN>
@@ -41,15 +40,15 @@ void sum_values(const float* x, const float* weights, AffineSums& sums) {
   sums.xx = sum(wxx);
 }
 
-/// Sums with the codes of the grid offset, offset + 1/inverse, ... (0 to max_code).
-template <int kN>
-void sum_codes(const float* x, const float* weights, float inverse, float offset, float max_code, AffineSums& sums) {
+/// Sums with the codes (0 to kMaxCode) of the grid offset, offset + 1/inverse, ...
+template <int kN, int kMaxCode>
+void sum_codes(const float* x, const float* weights, float inverse, float offset, AffineSums& sums) {
   Lanes q{};
   Lanes qq{};
   Lanes xq{};
   for (int i = 0; i < kN; i += 4) {
     const Lanes value = load(x + i);
-    const Lanes c = snap((value - splat(offset)) * splat(inverse), 0, max_code);
+    const Lanes c = snap((value - splat(offset)) * splat(inverse), 0, kMaxCode);
     const Lanes weighted = load(weights + i) * c;
     q += weighted;
     qq += weighted * c;
@@ -60,19 +59,32 @@ void sum_codes(const float* x, const float* weights, float inverse, float offset
   sums.xq = sum(xq);
 }
 
-/// Least squares; with `no_positive_offset` the offset is at most 0. False when all codes are equal.
-inline bool fit(const AffineSums& s, bool no_positive_offset, AffineFit& result) {
-  const double w = s.w, x = s.x, q = s.q, qq = s.qq, xq = s.xq;
-  const double determinant = w * qq - q * q;
-  if (determinant <= 1e-7 * w * qq) return false;
-  result.scale = (w * xq - x * q) / determinant;
-  result.offset = (qq * x - q * xq) / determinant;
-  if (no_positive_offset && result.offset > 0) {
-    result.offset = 0;
-    result.scale = xq / qq;
+/// Least squares for the codes of the sums. With kNegativeOffset the offset is at most 0.
+/// What a fit explains of sum(w x^2) is slope^2 / spread (+ a constant without that bound); what is left is the error.
+struct Explained {
+  float slope = 0;
+  float spread = 1;
+  bool bounded = false;  // offset 0
+
+  /// Cross-multiplied: no division, and no difference of nearly equal numbers.
+  bool better_than(const Explained& other, float constant) const {
+    const double a = double{slope} * slope + (bounded ? 0.0 : double{constant} * spread);
+    const double b = double{other.slope} * other.slope + (other.bounded ? 0.0 : double{constant} * other.spread);
+    return a * other.spread > b * spread;
   }
-  result.error = s.xx - result.scale * xq - result.offset * x;
-  return result.scale > 0;
+  AffineFit fit(const AffineSums& s) const {
+    const float scale = slope / spread;
+    return {scale, bounded ? 0 : (s.x - scale * s.q) / s.w};
+  }
+};
+
+template <bool kNegativeOffset>
+bool explain(const AffineSums& s, Explained& result) {
+  const float inverse_w = 1 / s.w;
+  const float mean = s.x * inverse_w;
+  result = {s.xq - mean * s.q, s.qq - s.q * s.q * inverse_w, false};
+  if (kNegativeOffset && mean * result.spread > result.slope * s.q * inverse_w) result = {s.xq, s.qq, true};
+  return result.spread > 1e-6f * s.qq && result.slope > 0;
 }
 
 /// How the ends of the range are moved inwards, in steps of the code grid, when first guesses are made.
@@ -84,9 +96,8 @@ struct AffineSearch {
 
 /// Best scale and offset found for kN values: guesses that move both ends or one end of the range, then alternation of
 /// codes and least squares from the best one. On return `sums` belongs to the result.
-template <int kN>
-AffineFit search_affine(const float* x, const float* weights, int max_code, bool no_positive_offset,
-                        const AffineSearch& search, AffineSums& sums) {
+template <int kN, int kMaxCode, bool kNegativeOffset>
+AffineFit search_affine(const float* x, const float* weights, const AffineSearch& search, AffineSums& sums) {
   sum_values<kN>(x, weights, sums);
   Lanes low_lanes = load(x);
   Lanes high_lanes = low_lanes;
@@ -96,33 +107,41 @@ AffineFit search_affine(const float* x, const float* weights, int max_code, bool
   }
   float low = std::min(std::min(low_lanes[0], low_lanes[1]), std::min(low_lanes[2], low_lanes[3]));
   const float high = std::max(std::max(high_lanes[0], high_lanes[1]), std::max(high_lanes[2], high_lanes[3]));
-  if (no_positive_offset) low = std::min(low, 0.0f);
-  AffineFit best{0, no_positive_offset ? std::min(0.0, double{sums.x} / sums.w) : double{sums.x} / sums.w, 0};
-  best.error = sums.xx + best.offset * (best.offset * sums.w - 2.0 * sums.x);
-  if (!(high > low)) return best;
+  if (kNegativeOffset) low = std::min(low, 0.0f);
+  const float mean = sums.x / sums.w;
+  AffineFit result{0, kNegativeOffset ? std::min(0.0f, mean) : mean};
+  if (!(high > low)) return result;
 
-  const auto top = static_cast<float>(max_code);
+  const float constant = sums.x * mean;
   AffineSums best_sums = sums;
+  Explained best;
+  best.bounded = kNegativeOffset && mean > 0;
+  bool found = false;
   const auto attempt = [&](float inverse, float offset) {
-    AffineFit candidate;
-    sum_codes<kN>(x, weights, inverse, offset, top, sums);
-    if (!fit(sums, no_positive_offset, candidate) || !(candidate.error < best.error)) return false;
+    Explained candidate;
+    sum_codes<kN, kMaxCode>(x, weights, inverse, offset, sums);
+    if (!explain<kNegativeOffset>(sums, candidate) || !candidate.better_than(best, constant)) return false;
     best = candidate;
     best_sums = sums;
+    found = true;
     return true;
   };
-  const float unit = (high - low) / top;
+  constexpr float kTop = kMaxCode;
+  const float unit = (high - low) / kTop;
   for (int i = 0; i < search.count; ++i) {
     const float shift = unit * (search.first + search.step * static_cast<float>(i));
-    attempt(top / (high - low - 2 * shift), low + shift);
-    attempt(top / (high - low - shift), low + shift);
-    attempt(top / (high - low - shift), low);
+    const float one_end = kTop / (high - low - shift);
+    attempt(kTop / (high - low - 2 * shift), low + shift);
+    attempt(one_end, low + shift);
+    attempt(one_end, low);
   }
+  if (!found) return result;
   for (int round = 0; round < 6; ++round) {
-    if (best.scale <= 0 || !attempt(static_cast<float>(1 / best.scale), static_cast<float>(best.offset))) break;
+    result = best.fit(best_sums);
+    if (!attempt(1 / result.scale, result.offset)) break;
   }
   sums = best_sums;
-  return best;
+  return result;
 }
 
 }  // namespace crest::tensor::detail

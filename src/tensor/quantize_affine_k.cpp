@@ -25,7 +25,9 @@ class AffineSuperBlock {
 
   AffineSuperBlock(const float* x, const float* weights, const AffineSearch& search) : x_(x), weights_(weights) {
     for (int j = 0; j < kCount; ++j) {
-      fits_[j] = search_affine<kSub>(x + kSub * j, weights + kSub * j, kMaxCode, true, search, sums_[j]);
+      const AffineFit f = search_affine<kSub, kMaxCode, true>(x + kSub * j, weights + kSub * j, search, sums_[j]);
+      scale_[j] = f.scale;
+      minimum_[j] = -f.offset;
     }
   }
 
@@ -33,7 +35,7 @@ class AffineSuperBlock {
     if (!choose_steps()) return;
     double best = std::numeric_limits<double>::infinity();
     Choice choice = choice_;
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
       const double error = choose_integers();
       if (!(error < best)) break;
       best = error;
@@ -74,65 +76,82 @@ class AffineSuperBlock {
     return s.xx + scale * (scale * s.qq - 2.0 * s.xq) + minimum * (minimum * s.w + 2.0 * s.x - 2.0 * scale * s.q);
   }
   // Best minimum for a given scale and the present codes.
-  double minimum_for(int j, double scale) const { return (scale * sums_[j].q - sums_[j].x) / sums_[j].w; }
+  float minimum_for(int j, float scale) const { return (scale * sums_[j].q - sums_[j].x) / sums_[j].w; }
 
   bool choose_steps() {
-    double max_scale = 0;
-    double max_minimum = 0;
-    for (const AffineFit& f : fits_) {
-      max_scale = std::max(max_scale, f.scale);
-      max_minimum = std::max(max_minimum, -f.offset);
-    }
+    const float max_scale = *std::max_element(scale_, scale_ + kCount);
+    const float max_minimum = *std::max_element(minimum_, minimum_ + kCount);
     if (max_scale <= 0 && max_minimum <= 0) return false;
-    double best = std::numeric_limits<double>::infinity();
-    double best_d = 0;
-    double best_dmin = 0;
-    for (int a = -3; a <= 8; ++a) {
-      const double d = max_scale / (kMaxScale - 0.25 * a * kGrid);
-      for (int b = -2; b <= 4; ++b) {
-        const double dmin = max_minimum / (kMaxScale - 0.5 * b * kGrid);
-        double error = 0;
-        for (int j = 0; j < kCount && error < best; ++j) error += model_error(j, d, dmin);
+    float best = std::numeric_limits<float>::infinity();
+    const Model quadratic(*this);
+    for (int a = kFirstScale; a <= kLastScale; ++a) {
+      const float d = max_scale / (kMaxScale - kStepScale * static_cast<float>(a));
+      for (int b = kFirstMinimum; b <= kLastMinimum; ++b) {
+        const float dmin = max_minimum / (kMaxScale - kStepMinimum * static_cast<float>(b));
+        const float error = quadratic.error(d, dmin);
         if (error < best) {
           best = error;
-          best_d = d;
-          best_dmin = dmin;
+          choice_.d = f32_to_f16(d);
+          choice_.dmin = f32_to_f16(dmin);
         }
       }
     }
-    choice_.d = f32_to_f16(static_cast<float>(best_d));
-    choice_.dmin = f32_to_f16(static_cast<float>(best_dmin));
     return true;
   }
 
-  double model_error(int j, double d, double dmin) const {
-    double best = std::numeric_limits<double>::infinity();
-    const double inverse_dmin = dmin > 0 ? 1 / dmin : 0;
-    const int floor = d > 0 ? static_cast<int>(fits_[j].scale / d) : 0;
-    for (int scale = floor; scale <= floor + 1; ++scale) {
-      const double s = d * std::min(scale, kMaxScale);
-      const int minimum = std::clamp(static_cast<int>(minimum_for(j, s) * inverse_dmin + 0.5), 0, kMaxScale);
-      best = std::min(best, model(j, s, dmin * minimum));
+  // The quadratic forms of all sub-blocks around their best scale and minimum, four sub-blocks at a time.
+  struct Model {
+    explicit Model(const AffineSuperBlock& block) {
+      for (int j = 0; j < kCount; ++j) {
+        const AffineSums& s = block.sums_[j];
+        w[j] = s.w;
+        mean[j] = s.q / s.w;
+        spread[j] = std::max(s.qq - s.q * mean[j], 0.0f);
+        scale[j] = block.scale_[j];
+        minimum[j] = scale[j] > 0 ? block.minimum_for(j, scale[j]) : block.minimum_[j];
+      }
     }
-    return best;
-  }
+    float error(float d, float dmin) const {
+      const float inverse_d = d > 0 ? 1 / d : 0;
+      const float inverse_dmin = dmin > 0 ? 1 / dmin : 0;
+      Lanes total{};
+      for (int j = 0; j < kCount; j += 4) {
+        const Lanes target = load(scale + j) * splat(inverse_d);
+        const Lanes nearest = snap(target, 0, kMaxScale);
+        const Lanes side = target < nearest ? splat(-1) : splat(1);
+        Lanes best = one(j, nearest, d, dmin, inverse_dmin);
+        best = min(best, one(j, max(min(nearest + side, splat(kMaxScale)), Lanes{}), d, dmin, inverse_dmin));
+        total += best;
+      }
+      return sum(total);
+    }
+    // Written as a sum of squares: the minimum's distance from its best value for this scale, and the scale's.
+    Lanes one(int j, Lanes integer, float d, float dmin, float inverse_dmin) const {
+      const Lanes off = integer * splat(d) - load(scale + j);
+      const Lanes wanted = load(minimum + j) + load(mean + j) * off;
+      const Lanes left = snap(wanted * splat(inverse_dmin), 0, kMaxScale) * splat(dmin) - wanted;
+      return load(spread + j) * off * off + load(w + j) * left * left;
+    }
+    float w[kCount], mean[kCount], spread[kCount], scale[kCount], minimum[kCount];
+  };
 
   // Integer scale and minimum of every sub-block for the present d and dmin; the sums then belong to their codes.
   double choose_integers() {
-    const double d = f16_to_f32(choice_.d);
-    const double dmin = f16_to_f32(choice_.dmin);
+    const float d = f16_to_f32(choice_.d);
+    const float dmin = f16_to_f32(choice_.dmin);
     double total = 0;
     for (int j = 0; j < kCount; ++j) {
       double best = std::numeric_limits<double>::infinity();
       AffineSums best_sums;
       const AffineSums start = sums_[j];
-      const int middle = d > 0 ? static_cast<int>(std::min(fits_[j].scale / d + 0.5, double{kMaxScale})) : 0;
-      for (int scale = std::max(middle - kReach, 0); scale <= std::min(middle + kReach, kMaxScale); ++scale) {
+      const float target = d > 0 ? std::min(scale_[j] / d, float{kMaxScale}) : 0;
+      const int middle = static_cast<int>(target + 0.5f);
+      for (int scale = std::max(middle - 1, 0); scale <= std::min(middle + 1, kMaxScale); ++scale) {
         sums_[j] = start;
-        const double target = dmin > 0 ? minimum_for(j, d * scale) / dmin : 0;
-        const int floor = std::clamp(static_cast<int>(target), 0, kMaxScale);
+        const float wanted = dmin > 0 ? minimum_for(j, d * static_cast<float>(scale)) / dmin : 0;
+        const int floor = static_cast<int>(std::clamp(wanted, 0.0f, float{kMaxScale}));
         for (int minimum = floor; minimum <= std::min(floor + 1, kMaxScale); ++minimum) {
-          const double error = exact(j, d * scale, dmin * minimum);
+          const double error = exact(j, d * static_cast<float>(scale), dmin * static_cast<float>(minimum));
           if (error < best) {
             best = error;
             best_sums = sums_[j];
@@ -147,9 +166,8 @@ class AffineSuperBlock {
     return total;
   }
 
-  double exact(int j, double scale, double minimum) {
-    const float inverse = scale > 0 ? static_cast<float>(1 / scale) : 0;
-    sum_codes<kSub>(x_ + kSub * j, weights_ + kSub * j, inverse, static_cast<float>(-minimum), kMaxCode, sums_[j]);
+  double exact(int j, float scale, float minimum) {
+    sum_codes<kSub, kMaxCode>(x_ + kSub * j, weights_ + kSub * j, scale > 0 ? 1 / scale : 0, -minimum, sums_[j]);
     return model(j, scale, minimum);
   }
 
@@ -178,16 +196,27 @@ class AffineSuperBlock {
     if (d_bits == choice_.d && dmin_bits == choice_.dmin) return false;
     choice_.d = d_bits;
     choice_.dmin = dmin_bits;
-    for (int j = 0; j < kCount; ++j) fit(sums_[j], true, fits_[j]);
+    for (int j = 0; j < kCount; ++j) {
+      Explained explained;
+      if (!explain<true>(sums_[j], explained)) continue;
+      scale_[j] = explained.fit(sums_[j]).scale;
+    }
     return true;
   }
 
-  static constexpr double kGrid = kMaxScale > 15 ? 1 : 0.5;
-  static constexpr int kReach = 1;
+  // How far d and dmin may lie from what maps the largest scale and minimum to kMaxScale.
+  static constexpr bool kFine = kMaxScale > 15;
+  static constexpr int kFirstScale = -3, kLastScale = 8;
+  static constexpr int kFirstMinimum = -2, kLastMinimum = 4;
+  static constexpr float kStepScale = kFine ? 0.25f : 0.125f;
+  static constexpr float kStepMinimum = kFine ? 0.5f : 0.25f;
+  static constexpr int kRounds = 4;
+
   const float* x_;
   const float* weights_;
-  AffineFit fits_[kCount];
   AffineSums sums_[kCount];
+  float scale_[kCount];
+  float minimum_[kCount];
   Choice choice_;
 };
 
