@@ -66,6 +66,7 @@ const std::vector<const OperatorBase*>& all_operators() {
         &kv_write_operator(),
         &linear_operator(),
         &moe_router_operator(),
+        &quantize_activations_operator(),
         &rms_norm_operator(),
         &rope_operator(),
         &rope_table_operator(),

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -90,8 +89,7 @@ class Operator final : public OperatorBase {
     ChoiceReason reason = ChoiceReason::kReference;
   };
 
-  Operator(std::string_view name, std::initializer_list<KernelType> kernels) : OperatorBase(name) {
-    std::vector<KernelType> sorted(kernels);
+  Operator(std::string_view name, std::vector<KernelType> sorted) : OperatorBase(name) {
     std::sort(sorted.begin(), sorted.end(), [](const KernelType& a, const KernelType& b) {
       return a.priority != b.priority ? a.priority > b.priority : a.name < b.name;
     });

@@ -1,11 +1,15 @@
 #include "ops/weight.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "core/checked.h"
+#include "core/cpu_features.h"
 #include "ops/checks.h"
+#include "ops/context.h"
+#include "ops/gemm/panel.h"
 #include "tensor/half.h"
 #include "tensor/quant.h"
 
@@ -17,6 +21,8 @@ std::string_view name(WeightLayout layout) {
   switch (layout) {
     case WeightLayout::kRows:
       return "rows";
+    case WeightLayout::kPanels:
+      return "panels";
   }
   return "?";
 }
@@ -193,6 +199,7 @@ Result<Weight> make_paro_weight(int64_t rows, int64_t cols, std::span<const Paro
 }
 
 void dequantize_weight_row(const Weight& weight, int64_t expert, int64_t row, float* dst) {
+  if (weight.layout == WeightLayout::kPanels) return panel::decode_row(weight, expert, row, dst);
   const std::byte* source = weight.row(row, expert);
   if (weight.dtype != DType::kParoW4) return tensor::dequantize_row(weight.dtype, source, dst, weight.cols);
   for (int64_t group = 0; group < weight.cols / kParoGroup; ++group) {
@@ -207,6 +214,17 @@ void dequantize_weight_row(const Weight& weight, int64_t expert, int64_t row, fl
   }
 }
 
-Result<Weight> prepare_weight(Weight weight, const RepackOptions&) { return weight; }
+Result<Weight> prepare_weight(Weight weight, const RepackOptions& options) {
+  const auto& forced = KernelOverrides::from_environment().forced("linear");
+  const bool reference_only = std::find(forced.begin(), forced.end(), "reference") != forced.end();
+  const panel::Format* format = panel::find_format(weight.dtype);
+  if (options.keep_mapping || reference_only || !core::cpu_features().avx2 || format == nullptr ||
+      weight.layout != WeightLayout::kRows || weight.cols % format->chunk_cols != 0) {
+    return weight;
+  }
+  if (options.pool != nullptr) return panel::pack(weight, *options.pool);
+  core::ThreadPool alone(1);
+  return panel::pack(weight, alone);
+}
 
 }  // namespace crest::ops

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "core/thread_pool.h"
 #include "tensor/dtype.h"
 
 namespace crest::ops {
@@ -15,7 +16,8 @@ namespace crest::ops {
 /// Order of a weight's bytes in memory. It is chosen once, at load, from the format and the processor; kernels say in
 /// `supports` which ones they read.
 enum class WeightLayout : uint8_t {
-  kRows,  // as in the file: one row after the other, each a run of blocks (kParoW4: ParoBlock, below)
+  kRows,    // as in the file: one row after the other, each a run of blocks (kParoW4: ParoBlock, below)
+  kPanels,  // panels of 16 rows in the order of the CPU's vector kernels: see gemm/panel.h
 };
 std::string_view name(WeightLayout layout);
 
@@ -85,13 +87,14 @@ struct ParoTensors {
 Result<Weight> make_paro_weight(int64_t rows, int64_t cols, std::span<const ParoTensors> experts,
                                 std::shared_ptr<const Rotation> rotation);
 
-/// fp32 values of one row (layout kRows), before any rotation is undone; dst has cols values.
+/// fp32 values of one row, in any layout, before any rotation is undone; dst has cols values.
 void dequantize_weight_row(const Weight& weight, int64_t expert, int64_t row, float* dst);
 
 /// What the loader asks for each weight before the first use: the layout that this processor's kernels read fastest.
 /// May return the weight unchanged. With keep_mapping (--no-repack) it always does.
 struct RepackOptions {
   bool keep_mapping = false;
+  core::ThreadPool* pool = nullptr;  // shares the work; null: the calling thread does it alone
 };
 Result<Weight> prepare_weight(Weight weight, const RepackOptions& options);
 

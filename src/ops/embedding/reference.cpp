@@ -4,8 +4,6 @@
 namespace crest::ops {
 namespace {
 
-bool supports(const EmbeddingProblem& p) { return p.layout == WeightLayout::kRows; }
-
 Status launch(const EmbeddingProblem& p, const EmbeddingArgs& a, Launch& launch) {
   launch.pool.parallel_for(p.tokens, row_grain(4 * p.dim), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
@@ -20,8 +18,6 @@ Status launch(const EmbeddingProblem& p, const EmbeddingArgs& a, Launch& launch)
 
 }  // namespace
 
-Kernel<EmbeddingProblem, EmbeddingArgs> embedding_reference() {
-  return {.name = "reference", .supports = supports, .launch = launch};
-}
+Kernel<EmbeddingProblem, EmbeddingArgs> embedding_reference() { return {.name = "reference", .launch = launch}; }
 
 }  // namespace crest::ops

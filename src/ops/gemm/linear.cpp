@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "ops/checks.h"
+#include "ops/gemm/cpu_linear.h"
 #include "ops/gemm/internal.h"
 #include "ops/quant/rotation.h"
 
@@ -146,6 +147,9 @@ Result<const Activations*> LinearCall::prepare(const Rotation* rotation, Activat
   entry.rotation = rotation;
   entry.format = format;
   CREST_TRY(entry.activations, rows_f32(rotation));
+  if (format == ActivationFormat::kQ8) {
+    CREST_TRY(entry.activations, quantize_activations(entry.activations, context_));
+  }
   return &entry.activations;
 }
 
@@ -267,7 +271,13 @@ Status run_cost_range(std::span<const LinearSegment> segments, int64_t begin, in
 }
 
 const LinearOperator& linear_operator() {
-  static const LinearOperator op("linear", {linear_reference()});
+  static const LinearOperator op("linear", [] {
+    std::vector<LinearKernel> kernels = {linear_reference()};
+    for (const LinearTable* table : {&kLinearAvx2, &kLinearAvxVnni, &kLinearAvx512, &kLinearAvx512Vnni}) {
+      kernels.insert(kernels.end(), table->begin(), table->end());
+    }
+    return kernels;
+  }());
   return op;
 }
 

@@ -9,14 +9,17 @@ namespace {
 // Rows dequantised at a time; each token's activations are then read once for all of them.
 constexpr int64_t kRows = 4;
 
+/// fp32 rows are read where they are.
+bool in_place(const LinearProblem& p) { return p.dtype == tensor::DType::kF32 && p.layout == WeightLayout::kRows; }
+
 int64_t workspace(const LinearProblem& p, int) {
-  return p.dtype == tensor::DType::kF32 ? 0 : kRows * p.cols * static_cast<int64_t>(sizeof(float));
+  return in_place(p) ? 0 : kRows * p.cols * static_cast<int64_t>(sizeof(float));
 }
 
 bool supports(const LinearProblem& p) {
   using enum tensor::DType;
   const auto d = p.dtype;
-  return p.layout == WeightLayout::kRows && d != kF64 && d != kI8 && d != kI16 && d != kI32 && d != kI64;
+  return d != kF64 && d != kI8 && d != kI16 && d != kI32 && d != kI64;
 }
 
 void store(const LinearArgs& a, int64_t token, int64_t row, float value) {
@@ -41,7 +44,7 @@ Status launch(const LinearProblem& p, const LinearArgs& a, Launch& launch) {
     const int64_t count = std::min(kRows, a.row_end - row);
     const float* weights = buffer;
     int64_t stride = w.cols;
-    if (p.dtype == tensor::DType::kF32) {
+    if (in_place(p)) {
       weights = reinterpret_cast<const float*>(w.row(row, a.expert));
       stride = w.row_bytes / static_cast<int64_t>(sizeof(float));
     } else {
