@@ -1,0 +1,67 @@
+#include "ops/cases/internal.h"
+#include "ops/cases/weights.h"
+#include "ops/ops.h"
+
+namespace crest::ops {
+namespace {
+
+using tensor::DType;
+
+/// Error of a product with activations rounded to 8 bits: each is off by at most half a step of its block's largest
+/// value / 127; over random signs the error of the sum is about 0.4 % of its standard deviation, and five times that
+/// bounds the worst of a few thousand.
+double linear_tolerance(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ? 4e-6 : 0.03;
+}
+
+void linear_case(Cases& cases, DType dtype, int64_t tokens, int64_t rows, int64_t cols) {
+  const int64_t bytes = rows * (dtype == DType::kParoW4 ? cols / kParoGroup * static_cast<int64_t>(sizeof(ParoBlock))
+                                                        : tensor::row_bytes(dtype, cols));
+  add_case(cases, "linear", fmt::format("{} tokens={} rows={} cols={}", tensor::name(dtype), tokens, rows, cols),
+           linear_tolerance(dtype), bytes + tokens * (rows + cols) * kFloatBytes, 2 * tokens * rows * cols,
+           [=](CaseData& data) {
+             const Weight* raw = data.keep(random_weight(dtype, rows, cols, 1, 1.0f, data.random()));
+             const float* x = data.input(tokens * cols);
+             const float* bias = data.input(rows);
+             float* out = data.output(tokens * rows);
+             data.on_run([=, prepared = std::make_shared<Weight>()](Context& context) -> Status {
+               if (prepared->empty()) {
+                 CREST_TRY(*prepared, prepare_weight(*raw, {}));
+               }
+               const bool plain = !context.overrides->forced("linear").empty() &&
+                                  context.overrides->forced("linear")[0] == "reference";
+               return linear({.x = x, .tokens = tokens, .in_features = cols},
+                             {.weight = plain ? raw : prepared.get(), .out = out, .bias = bias}, context);
+             });
+           });
+}
+
+void add_correctness(Cases& cases) {
+  for (const DType dtype : weight_types()) {
+    const int64_t block = tensor::info(dtype).block_size;
+    for (const auto& [tokens, rows, blocks] : {std::array<int64_t, 3>{1, 64, 2},
+                                               {1, 8, 1},
+                                               {2, 40, 3},
+                                               {3, 72, 1},
+                                               {5, 136, 2},
+                                               {7, 8, 5},
+                                               {40, 72, 1},
+                                               {65, 136, 3}}) {
+      linear_case(cases, dtype, tokens, rows, block == 1 ? 61 * blocks : block * blocks);
+      if (dtype != DType::kParoW4)
+        linear_case(cases, dtype, tokens, rows - 5, block == 1 ? 64 * blocks : block * blocks);
+    }
+  }
+}
+
+}  // namespace
+
+void add_linear_cases(Cases& cases, bool benchmark) {
+  if (!benchmark) return add_correctness(cases);
+  for (const DType dtype :
+       {DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
+    for (const int64_t tokens : {1, 8, 512}) linear_case(cases, dtype, tokens, 3072, 1024);
+  }
+}
+
+}  // namespace crest::ops
