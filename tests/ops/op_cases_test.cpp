@@ -49,8 +49,8 @@ void compare(const OpCase& op_case, const std::string& kernel, const std::vector
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) {
     if (!std::isfinite(expected[i])) {
-      // Nothing was seen (-infinity of LSE), or both left an untouched state slot alone.
-      ASSERT_EQ(std::memcmp(&actual[i], &expected[i], sizeof(float)), 0)
+      // Only a query that sees no key has such an output: LSE = -infinity. A NaN is memory that was never written.
+      ASSERT_TRUE(expected[i] == -INFINITY && actual[i] == -INFINITY)
           << kernel << ": " << op_case.name << " [" << i << "]";
       continue;
     }
@@ -93,9 +93,11 @@ TEST_P(OpCases, EveryKernelAgreesWithTheReferenceForAnyThreads) {
     }
   }
   for (const auto& kernel : op.kernels()) {
-    if (kernel.available)
-      EXPECT_GT(tried[kernel.name], 0) << "no case of " << op.name() << " reaches kernel " << kernel.name;
-    if (!kernel.available) GTEST_LOG_(INFO) << kernel.name << " needs " << kernel.arch << ": not run here";
+    if (!kernel.available) {
+      GTEST_LOG_(INFO) << kernel.name << " needs " << kernel.arch << ": not run here";
+      continue;
+    }
+    EXPECT_GT(tried[kernel.name], 0) << "no case of " << op.name() << " reaches kernel " << kernel.name;
   }
 }
 
