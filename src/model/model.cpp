@@ -78,10 +78,12 @@ Result<std::unique_ptr<Model>> Model::load(std::shared_ptr<const format::ModelFi
 Status Model::load_weights(const LoadOptions& options) {
   WeightLoader loader(*file_, options);
   CREST_TRY(const int64_t vocab, check_vocabulary(*file_));
-  CREST_TRY(embedding_, loader.linear("token_embd", config_.hidden, vocab));
+  CREST_TRY(embedding_, loader.table("token_embd", config_.hidden, vocab));
   CREST_TRY(final_norm_, loader.values("output_norm.weight", {config_.hidden}));
   if (loader.has("output.weight")) {
     CREST_TRY(output_, loader.linear("output", config_.hidden, vocab));
+  } else {
+    CREST_TRY(output_, loader.from_table(embedding_));
   }
   std::vector<float> factors;
   if (loader.has("rope_freqs.weight")) {
@@ -129,7 +131,7 @@ Status Model::load_mtp(WeightLoader& loader) {
   CREST_TRY(head.hidden_norm, loader.values(name("hnorm.weight"), {hidden}));
   CREST_TRY(head.final_norm, loader.values(name("shared_head_norm.weight"), {hidden}));
   if (loader.has(name("embed_tokens.weight"))) {
-    CREST_TRY(head.embedding, loader.linear(name("embed_tokens"), hidden, vocab_size()));
+    CREST_TRY(head.embedding, loader.table(name("embed_tokens"), hidden, vocab_size()));
   }
   if (loader.has(name("shared_head_head.weight"))) {
     CREST_TRY(head.output, loader.linear(name("shared_head_head"), hidden, vocab_size()));
@@ -165,11 +167,11 @@ Status Model::forward(const Batch& batch, const Outputs& outputs, ForwardContext
     if (outputs.hidden != nullptr) std::copy_n(x, count, outputs.hidden + static_cast<int64_t>(i) * stride);
     CREST_RETURN_IF_ERROR(decoder_->run_layer(i, x, pass));
   }
-  if (outputs.hidden == nullptr) return finish(pass, x, final_norm_, output_.empty() ? embedding_ : output_, outputs);
+  if (outputs.hidden == nullptr) return finish(pass, x, final_norm_, output_, outputs);
   Outputs with_hidden = outputs;
   float* const last = outputs.hidden + static_cast<int64_t>(config_.layers.size()) * stride;
   if (with_hidden.final_hidden == nullptr) with_hidden.final_hidden = last;
-  CREST_RETURN_IF_ERROR(finish(pass, x, final_norm_, output_.empty() ? embedding_ : output_, with_hidden));
+  CREST_RETURN_IF_ERROR(finish(pass, x, final_norm_, output_, with_hidden));
   if (with_hidden.final_hidden != last) std::copy_n(with_hidden.final_hidden, count, last);
   return {};
 }
@@ -193,7 +195,7 @@ Status Model::forward_mtp(const Batch& batch, const float* hidden, const Outputs
       context.ops));
   CREST_RETURN_IF_ERROR(apply(pass, both, {{mtp_->projection, x}}));
   CREST_RETURN_IF_ERROR(decoder_->run_layer(config_.layers.size(), x, pass));
-  const Linear& own = output_.empty() ? embedding_ : output_;
+  const Linear& own = output_;
   return finish(pass, x, mtp_->final_norm, mtp_->output.empty() ? own : mtp_->output, outputs);
 }
 

@@ -58,7 +58,7 @@ class Model {
   std::shared_ptr<const format::ModelFile> file_;
   ModelConfig config_;
   Linear embedding_;
-  Linear output_;  // empty: tied to the embedding
+  Linear output_;  // the embedding itself where they are tied
   std::vector<float> final_norm_;
   ops::RopeFrequencies rope_, local_rope_;
   std::unique_ptr<Decoder> decoder_;

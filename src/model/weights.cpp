@@ -52,6 +52,21 @@ Status WeightLoader::report(const format::TensorEntry& entry) {
   return {};
 }
 
+Result<Linear> WeightLoader::table(std::string_view name, int64_t in, int64_t out) {
+  Linear result{fmt::format("{}.weight", name), {}, {}};
+  CREST_TRY(const format::TensorEntry* entry, take(result.name, {in, out}));
+  CREST_TRY(result.weight, stored(*entry, in, out, 1));
+  CREST_RETURN_IF_ERROR(report(*entry));
+  return result;
+}
+
+Result<Linear> WeightLoader::from_table(const Linear& table) {
+  CREST_TRY(const format::TensorEntry* entry, file_.require(table.name));
+  Linear result{table.name, {}, {}};
+  CREST_TRY(result.weight, prepare(table.weight, *entry));
+  return result;
+}
+
 Result<Linear> WeightLoader::linear(std::string_view name, int64_t in, int64_t out) {
   Linear result{fmt::format("{}.weight", name), {}, {}};
   CREST_TRY(const format::TensorEntry* entry, take(result.name, out == 1 ? format::Shape{in} : format::Shape{in, out}));
@@ -81,6 +96,20 @@ Result<std::vector<float>> WeightLoader::values(std::string_view name, const for
 }
 
 Result<ops::Weight> WeightLoader::matrix(const format::TensorEntry& entry, int64_t in, int64_t out, int64_t experts) {
+  CREST_TRY(ops::Weight weight, stored(entry, in, out, experts));
+  return prepare(std::move(weight), entry);
+}
+
+Result<ops::Weight> WeightLoader::prepare(ops::Weight weight, const format::TensorEntry& entry) {
+  const ops::WeightLayout before = weight.layout;
+  CREST_TRY(ops::Weight prepared,
+            ops::prepare_weight(std::move(weight), {.keep_mapping = options_.keep_mapping, .pool = options_.pool}));
+  // The packed copy is what runs: the file's pages need not stay in memory beside it.
+  if (prepared.layout != before) file_.dont_need(entry);
+  return prepared;
+}
+
+Result<ops::Weight> WeightLoader::stored(const format::TensorEntry& entry, int64_t in, int64_t out, int64_t experts) {
   if (!is_weight_type(entry.dtype)) {
     return error(ErrorCode::kUnsupported, "tensor {} has type {}, which weights cannot have", entry.name,
                  tensor::name(entry.dtype));
@@ -91,7 +120,7 @@ Result<ops::Weight> WeightLoader::matrix(const format::TensorEntry& entry, int64
   auto weight = ops::make_weight(entry.dtype, out, in, experts, data.bytes, data.owner);
   if (!weight.ok())
     return std::move(weight).error().with_context(fmt::format("{}: tensor {}", file_.path().string(), entry.name));
-  return ops::prepare_weight(std::move(*weight), {.keep_mapping = options_.keep_mapping});
+  return weight;
 }
 
 Result<ops::Weight> WeightLoader::paro_matrix(const format::TensorEntry& entry, int64_t in, int64_t out,
@@ -109,7 +138,7 @@ Result<ops::Weight> WeightLoader::paro_matrix(const format::TensorEntry& entry, 
   for (const auto& m : parts.matrices) tensors.push_back({m.qweight.bytes, m.qzeros.bytes, m.scales.bytes});
   auto weight = ops::make_paro_weight(out, in, tensors, std::move(*rotation));
   if (!weight.ok()) return std::move(weight).error().with_context(context);
-  return ops::prepare_weight(std::move(*weight), {.keep_mapping = options_.keep_mapping});
+  return weight;
 }
 
 std::vector<std::string> WeightLoader::unused() const {

@@ -26,6 +26,7 @@ struct LoadOptions {
   /// Called with the bytes of weights done and in all; false stops the loading (kCancelled).
   std::function<bool(uint64_t done, uint64_t total)> progress;
   bool keep_mapping = false;  // never repack: weights stay in the file's layout and mapping
+  core::ThreadPool* pool = nullptr;  // shares the work of repacking; null: the caller does it alone
 };
 
 /// Takes the tensors of a model file, each checked against the shape that the configuration asks for, and remembers
@@ -35,6 +36,10 @@ class WeightLoader {
   WeightLoader(const format::ModelFile& file, const LoadOptions& options);
 
   bool has(std::string_view name) const { return file_.find(name) != nullptr; }
+  /// [out, in] as `name`.weight in the file's own layout: rows that are looked up, not multiplied.
+  Result<Linear> table(std::string_view name, int64_t in, int64_t out);
+  /// The same matrix to multiply with: tied output layers.
+  Result<Linear> from_table(const Linear& table);
   /// [out, in] as `name`.weight, with `name`.bias if the file has one.
   Result<Linear> linear(std::string_view name, int64_t in, int64_t out);
   /// [experts, out, in] as `name`.weight.
@@ -58,6 +63,8 @@ class WeightLoader {
  private:
   Result<const format::TensorEntry*> take(std::string_view name, const format::Shape& shape);
   Result<ops::Weight> matrix(const format::TensorEntry& entry, int64_t in, int64_t out, int64_t experts);
+  Result<ops::Weight> stored(const format::TensorEntry& entry, int64_t in, int64_t out, int64_t experts);
+  Result<ops::Weight> prepare(ops::Weight weight, const format::TensorEntry& entry);
   Result<ops::Weight> paro_matrix(const format::TensorEntry& entry, int64_t in, int64_t out, int64_t experts);
   Status report(const format::TensorEntry& entry);
 
