@@ -1,37 +1,41 @@
 #include "cli/signals.h"
 
 #include <signal.h>
+#include <termios.h>
 #include <unistd.h>
-
-#include <atomic>
 
 namespace crest::cli {
 namespace {
 
-std::atomic<int> interrupts{0};
-static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
+engine::CancelToken cancel_token;
 struct sigaction previous_action;
+termios terminal_state;
+bool terminal_known = false;
 
 void on_interrupt(int) {
-  if (interrupts.fetch_add(1) >= 1) {
+  if (cancel_token.cancelled()) {
+    if (terminal_known) ::tcsetattr(0, TCSANOW, &terminal_state);
     static constexpr char kNewLine = '\n';
     (void)!::write(2, &kNewLine, 1);
     ::_exit(130);
   }
+  cancel_token.cancel();
 }
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  interrupts = 0;
-  struct sigaction action{};
+  cancel_token.reset();
+  terminal_known = ::isatty(0) == 1 && ::tcgetattr(0, &terminal_state) == 0;
+  struct sigaction action {};
   action.sa_handler = on_interrupt;
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, &previous_action);
 }
 
 InterruptGuard::~InterruptGuard() { ::sigaction(SIGINT, &previous_action, nullptr); }
-bool InterruptGuard::interrupted() { return interrupts.load() > 0; }
-void InterruptGuard::clear() { interrupts = 0; }
+
+const engine::CancelToken& InterruptGuard::token() { return cancel_token; }
+void InterruptGuard::clear() { cancel_token.reset(); }
 
 }  // namespace crest::cli

@@ -195,8 +195,7 @@ Status Model::forward_mtp(const Batch& batch, const float* hidden, const Outputs
       context.ops));
   CREST_RETURN_IF_ERROR(apply(pass, both, {{mtp_->projection, x}}));
   CREST_RETURN_IF_ERROR(decoder_->run_layer(config_.layers.size(), x, pass));
-  const Linear& own = output_;
-  return finish(pass, x, mtp_->final_norm, mtp_->output.empty() ? own : mtp_->output, outputs);
+  return finish(pass, x, mtp_->final_norm, mtp_->output.empty() ? output_ : mtp_->output, outputs);
 }
 
 Status Model::finish(Pass& pass, const float* x, const std::vector<float>& norm_weight, const Linear& output,
