@@ -22,8 +22,9 @@ bool can_quantize(DType dtype);
 /// minimises the squared error of the row; `importance` is null or n non-negative weights of that error, one a column
 /// (mean squared activation of the input that the column meets). Plain types have nothing to choose and ignore it. The
 /// result depends only on the arguments, not on the processor.
-/// Error when the type cannot be made or when a value is NaN, infinite or beyond what the type's scale can hold: the
-/// message says which element; the caller adds tensor and row.
+/// Error when the type cannot be made, or when a value cannot be represented: for block types NaN, infinities and what
+/// is beyond the largest scale, for F16 finite values that would become infinite. The message says which element; the
+/// caller adds tensor and row. Other plain conversions are IEEE's (fp8: see tensor/fp8.h).
 Status quantize_row(DType dtype, const float* src, void* dst, int64_t n, const float* importance);
 
 }  // namespace crest::tensor

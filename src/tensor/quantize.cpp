@@ -84,6 +84,16 @@ Status check_values(DType dtype, const float* src, int64_t n, double limit) {
   return {};
 }
 
+// Turning a finite weight into an infinity would go unnoticed until the model talks nonsense.
+Status check_half_overflow(const float* src, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    if (std::isfinite(src[i]) && std::fabs(src[i]) >= 65520) {
+      return make_error(ErrorCode::kInvalidArgument, "element {} is {}; F16 holds at most 65504", i, src[i]);
+    }
+  }
+  return {};
+}
+
 // Weights of mean 1 a row; a column that was never active still counts a little, so that its codes are defined.
 std::vector<float> row_weights(const float* importance, int64_t n) {
   std::vector<float> weights(static_cast<size_t>(n), 1.0f);
@@ -111,10 +121,10 @@ Status quantize_row(DType dtype, const float* src, void* dst, int64_t n, const f
   if (!can_quantize(dtype)) {
     return make_error(ErrorCode::kUnsupported, "Crest reads {} but cannot make it", name(dtype));
   }
-  const Quantiser* quantiser = find_quantiser(dtype);
-  const double limit = quantiser != nullptr ? quantiser->limit : dtype == DType::kF16 ? 65519.0 : 0x1.fffffep127;
-  CREST_RETURN_IF_ERROR(check_values(dtype, src, n, limit));
+  if (dtype == DType::kF16) CREST_RETURN_IF_ERROR(check_half_overflow(src, n));
   if (quantize_plain(dtype, src, dst, n)) return {};
+  const Quantiser* quantiser = find_quantiser(dtype);
+  CREST_RETURN_IF_ERROR(check_values(dtype, src, n, quantiser->limit));
   const std::vector<float> weights = row_weights(importance, n);
   quantiser->kernel(src, weights.data(), dst, n);
   return {};

@@ -1,11 +1,13 @@
 // quant_driver dequantize TYPE < blocks > floats: every byte of standard input is taken as one row.
 // quant_driver quantize TYPE COLUMNS [IMPORTANCE] < floats > blocks: rows of COLUMNS floats.
+// quant_driver file MIX IN OUT [IMATRIX]: a whole model; prints the type of every tensor.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "format/quantize.h"
 #include "tensor/quant.h"
 
 namespace {
@@ -64,10 +66,37 @@ int quantize(DType dtype, int64_t columns, const char* importance_path) {
   return write_out(output.data(), output.size());
 }
 
+int file(const char* mix, const char* in, const char* out, const char* imatrix_path) {
+  using namespace crest::format;
+  QuantizeOptions options;
+  options.allow_requantize = true;
+  Imatrix imatrix;
+  if (imatrix_path != nullptr) {
+    auto read = Imatrix::read(imatrix_path);
+    if (!read.ok()) return fail(read.error().message);
+    imatrix = *std::move(read);
+    options.imatrix = &imatrix;
+    options.imatrix_name = imatrix_path;
+  }
+  crest::core::ThreadPool pool;
+  const auto report = quantize_file(in, out, mix, options, pool);
+  if (!report.ok()) return fail(report.error().message);
+  for (const auto& tensor : report->tensors) {
+    std::printf("%s %s\n", tensor.name.c_str(), std::string(crest::tensor::name(tensor.choice.dtype)).c_str());
+  }
+  std::fprintf(stderr, "%zu tensors, %zu quantised, %zu fell back\n", report->tensors.size(), report->quantised,
+               report->fallbacks);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return fail("usage: quant_driver dequantize TYPE | quantize TYPE COLUMNS [IMPORTANCE]");
+  if (argc < 3) {
+    return fail("usage: quant_driver dequantize TYPE | quantize TYPE COLUMNS [IMPORTANCE] | file MIX IN OUT [IMATRIX]");
+  }
+  if (std::strcmp(argv[1], "file") == 0 && argc >= 5)
+    return file(argv[2], argv[3], argv[4], argc > 5 ? argv[5] : nullptr);
   const auto dtype = crest::tensor::dtype_from_name(argv[2]);
   if (!dtype) return fail(std::string("unknown type ") + argv[2]);
   if (std::strcmp(argv[1], "dequantize") == 0) return dequantize(*dtype);
