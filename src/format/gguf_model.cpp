@@ -1,5 +1,8 @@
 #include "format/gguf_model.h"
 
+#include "format/vocab_metadata.h"
+#include "tensor/quant.h"
+
 namespace crest::format {
 
 Result<std::shared_ptr<const ModelFile>> GgufModel::open(const std::filesystem::path& path) {
@@ -29,9 +32,14 @@ Result<TensorData> GgufModel::data(const TensorEntry& entry) const {
   return TensorData{place.file->data(*place.tensor), place.file->map(), true};
 }
 
-Status GgufModel::read_rows(const TensorEntry& entry, int64_t, int64_t, float*) const {
-  return make_error(ErrorCode::kUnsupported, "tensor {}: reading {} rows as f32 is not available", entry.name,
-                    tensor::name(entry.dtype));
+Status GgufModel::read_rows(const TensorEntry& entry, int64_t first_row, int64_t rows, float* out) const {
+  CREST_TRY(const TensorData data, this->data(entry));
+  const int64_t columns = entry.shape[0];
+  const auto row_bytes = static_cast<size_t>(tensor::row_bytes(entry.dtype, columns));
+  for (int64_t r = 0; r < rows; ++r)
+    tensor::dequantize_row(entry.dtype, data.bytes.data() + static_cast<size_t>(first_row + r) * row_bytes,
+                           out + r * columns, columns);
+  return {};
 }
 
 void GgufModel::will_need(const TensorEntry& entry) const {
@@ -43,5 +51,7 @@ void GgufModel::dont_need(const TensorEntry& entry) const {
   const Place& place = places_[entry.index];
   place.file->map()->advise_dont_need(place.tensor->offset, place.tensor->bytes);
 }
+
+Result<text::VocabData> GgufModel::vocab() const { return vocab_from_metadata(metadata()); }
 
 }  // namespace crest::format

@@ -15,6 +15,8 @@ class GgufModel : public ModelFile {
   void will_need(const TensorEntry& entry) const override;
   void dont_need(const TensorEntry& entry) const override;
 
+  Result<text::VocabData> vocab() const override;
+
  private:
   struct Place {
     const GgufFile* file;

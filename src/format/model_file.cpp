@@ -2,6 +2,7 @@
 
 #include "format/file_kind.h"
 #include "format/gguf_model.h"
+#include "format/hf_model.h"
 
 namespace crest::format {
 namespace {
@@ -26,7 +27,8 @@ Result<std::shared_ptr<const ModelFile>> open_file(const std::filesystem::path& 
 }  // namespace
 
 Result<std::shared_ptr<const ModelFile>> ModelFile::open(const std::filesystem::path& path, OpenOptions options) {
-  (void)options;
+  std::error_code code;
+  if (std::filesystem::is_directory(path, code)) return HfModel::open(path, options);
   return open_file(path);
 }
 

@@ -14,6 +14,10 @@
 #include "format/metadata.h"
 #include "tensor/dtype.h"
 
+namespace crest::text {
+struct VocabData;
+}
+
 namespace crest::format {
 
 /// A tensor of a model, under its GGUF name ("blk.0.attn_q.weight") whatever file it comes from.
@@ -112,6 +116,10 @@ class ModelFile {
   /// Tells the system that a tensor will be read soon, or will not be needed for a while.
   virtual void will_need(const TensorEntry&) const {}
   virtual void dont_need(const TensorEntry&) const {}
+
+  /// Everything a tokenizer needs (include text/vocab_data.h). One token for each row of the embedding: rows without a
+  /// token get an unused one. End-of-generation ids are the union of all that the files say.
+  virtual Result<text::VocabData> vocab() const = 0;
 
  protected:
   ModelFile(Kind kind, std::filesystem::path path, Metadata metadata)

@@ -9,11 +9,10 @@
 namespace crest::tensor::detail {
 namespace {
 
-constexpr ScaleSearch kSearch4{-1.6f, 0.2f, 15};
-constexpr ScaleSearch kSearch5{-5.0f, 0.5f, 16};
-constexpr ScaleSearch kSearchIQ4{-40.0f, 4.0f, 20};
-constexpr AffineSearch kSearchAffine4{-1.5f, 0.3f, 11};
-constexpr AffineSearch kSearchAffine5{-3.0f, 0.5f, 11};
+constexpr ScaleSearch kSearch4{-1.2f, 0.15f, 14};
+constexpr ScaleSearch kSearch5{-1.6f, 0.2f, 14};
+constexpr ScaleSearch kSearchIQ4{-16.0f, 2.0f, 16};
+constexpr AffineSearch kSearchAffine{-0.6f, 0.2f, 14};
 
 template <typename Block, typename Write>
 void each_block(const float* x, const float* weights, void* dst, int64_t n, Write write) {
@@ -35,9 +34,9 @@ struct ScaleOffset {
   uint16_t m;
 };
 template <int kMaxCode>
-ScaleOffset affine(const float* x, const float* weights, const AffineSearch& search, uint8_t* codes) {
+ScaleOffset affine(const float* x, const float* weights, uint8_t* codes) {
   AffineSums sums;
-  const AffineFit best = search_affine<kSmallBlock, kMaxCode, false>(x, weights, search, sums);
+  const AffineFit best = search_affine<kSmallBlock, kMaxCode, false>(x, weights, kSearchAffine, sums);
   const uint16_t d = f32_to_f16(best.scale);
   const float scale = f16_to_f32(d);
   // The rounded scale moves the best offset a little.
@@ -80,7 +79,7 @@ void quantize_iq4_nl(const float* x, const float* weights, void* dst, int64_t n)
 void quantize_q4_1(const float* x, const float* weights, void* dst, int64_t n) {
   each_block<BlockQ4_1>(x, weights, dst, n, [](const float* values, const float* w, BlockQ4_1& block) {
     uint8_t codes[kSmallBlock];
-    const ScaleOffset so = affine<15>(values, w, kSearchAffine4, codes);
+    const ScaleOffset so = affine<15>(values, w, codes);
     block.d = so.d;
     block.m = so.m;
     pack_nibbles(codes, block.qs);
@@ -90,7 +89,7 @@ void quantize_q4_1(const float* x, const float* weights, void* dst, int64_t n) {
 void quantize_q5_1(const float* x, const float* weights, void* dst, int64_t n) {
   each_block<BlockQ5_1>(x, weights, dst, n, [](const float* values, const float* w, BlockQ5_1& block) {
     uint8_t codes[kSmallBlock];
-    const ScaleOffset so = affine<31>(values, w, kSearchAffine5, codes);
+    const ScaleOffset so = affine<31>(values, w, codes);
     block.d = so.d;
     block.m = so.m;
     pack_nibbles(codes, block.qs);
@@ -98,21 +97,18 @@ void quantize_q5_1(const float* x, const float* weights, void* dst, int64_t n) {
   });
 }
 
-// Errors of neighbouring scales are nearly independent at this many steps, so a slightly larger scale than the least
-// one often happens to fit the values better.
+// The largest magnitude needs 127 steps; the half-precision scales around that, a little below too, are all tried.
 void quantize_q8_0(const float* x, const float* weights, void* dst, int64_t n) {
   using Grid = IntegerGrid<-127, 127>;
-  constexpr int kCandidates = 24;
   each_block<BlockQ8_0>(x, weights, dst, n, [](const float* values, const float* w, BlockQ8_0& block) {
-    const float top = largest_magnitude<kSmallBlock>(values);
-    block.d = f32_to_f16(top / 127);
+    const uint16_t middle = f32_to_f16(largest_magnitude<kSmallBlock>(values) / 127);
+    block.d = middle;
     float best = std::numeric_limits<float>::infinity();
-    for (int i = -1; i < kCandidates; ++i) {
-      const uint16_t d = f32_to_f16(top / (127 - 0.5f * static_cast<float>(i)));
-      const float error = grid_error<kSmallBlock, Grid>(values, w, f16_to_f32(d));
-      if (d < 0x7c00 && error < best) {
+    for (int d = std::max(middle - 4, 0); d <= middle + 2 && d < 0x7c00; ++d) {
+      const float error = grid_error<kSmallBlock, Grid>(values, w, f16_to_f32(static_cast<uint16_t>(d)));
+      if (error < best) {
         best = error;
-        block.d = d;
+        block.d = static_cast<uint16_t>(d);
       }
     }
     const float scale = f16_to_f32(block.d);

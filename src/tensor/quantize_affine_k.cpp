@@ -206,11 +206,11 @@ class AffineSuperBlock {
 
   // How far d and dmin may lie from what maps the largest scale and minimum to kMaxScale.
   static constexpr bool kFine = kMaxScale > 15;
-  static constexpr int kFirstScale = -2, kLastScale = 12;
-  static constexpr int kFirstMinimum = -2, kLastMinimum = 7;
-  static constexpr float kStepScale = kFine ? 0.5f : 0.25f;
-  static constexpr float kStepMinimum = kFine ? 1.0f : 0.5f;
-  static constexpr int kRounds = 3;
+  static constexpr int kFirstScale = -3, kLastScale = 8;
+  static constexpr int kFirstMinimum = -2, kLastMinimum = 4;
+  static constexpr float kStepScale = kFine ? 0.25f : 0.125f;
+  static constexpr float kStepMinimum = kFine ? 0.5f : 0.25f;
+  static constexpr int kRounds = 4;
 
   const float* x_;
   const float* weights_;
@@ -226,9 +226,9 @@ void each_block(const float* x, const float* weights, void* dst, int64_t n, Writ
   for (int64_t b = 0; b < n / kSuperBlock; ++b) write(x + b * kSuperBlock, weights + b * kSuperBlock, blocks[b]);
 }
 
-constexpr AffineSearch kSearch2{0.0f, 0.1f, 9};
-constexpr AffineSearch kSearch4{-1.5f, 0.3f, 11};
-constexpr AffineSearch kSearch5{-3.0f, 0.5f, 11};
+constexpr AffineSearch kSearch2{-0.3f, 0.1f, 12};
+constexpr AffineSearch kSearch4{-0.6f, 0.2f, 14};
+constexpr AffineSearch kSearch5{-0.6f, 0.2f, 14};
 
 template <typename Block, typename Solver>
 void write_scales(const Solver& solver, Block& block) {

@@ -96,7 +96,7 @@ class ScaledSuperBlock {
     if (!choose_step()) return;
     double best = std::numeric_limits<double>::infinity();
     Choice choice = choice_;
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < 4; ++round) {
       const double error = choose_integers();
       if (!(error < best)) break;
       best = error;
