@@ -216,8 +216,9 @@ Status Model::finish(Pass& pass, const float* x, const std::vector<float>& norm_
                                           config_.hidden);
     }
   }
-  CREST_RETURN_IF_ERROR(ops::linear({.x = normed, .tokens = count, .in_features = config_.hidden, .rows = rows.data()},
-                                    {.weight = &output.weight, .out = outputs.logits}, pass.ops()));
+  CREST_RETURN_IF_ERROR(ops::linear(
+      {.x = normed, .tokens = count, .in_features = config_.hidden, .x_rows = pass.tokens, .rows = rows.data()},
+      {.weight = &output.weight, .out = outputs.logits}, pass.ops()));
   if (config_.final_soft_cap > 0) {
     soft_cap(config_.final_soft_cap, {outputs.logits, static_cast<size_t>(count * output.weight.rows)},
              pass.ops().pool);

@@ -24,8 +24,8 @@ struct Linear {
 
 struct LoadOptions {
   /// Called with the bytes of weights done and in all; false stops the loading (kCancelled).
-  std::function<bool(uint64_t done, uint64_t total)> progress;
-  bool keep_mapping = false;  // never repack: weights stay in the file's layout and mapping
+  std::function<bool(uint64_t done, uint64_t total)> progress = nullptr;
+  bool keep_mapping = false;         // never repack: weights stay in the file's layout and mapping
   core::ThreadPool* pool = nullptr;  // shares the work of repacking; null: the caller does it alone
 };
 

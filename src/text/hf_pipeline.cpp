@@ -81,7 +81,10 @@ class PreTokenizerReader {
   PreTokenizerReader(VocabData& vocab, PipelineFacts& facts) : vocab_(vocab), facts_(facts) {}
 
   Status read(json::element element, int nesting) {
-    CREST_TRY(const std::string type, type_of(element, kPath));
+    // Not CREST_TRY: g++ 12 takes the moved string for uninitialised.
+    const auto type_result = type_of(element, kPath);
+    if (!type_result.ok()) return type_result.error();
+    const std::string& type = *type_result;
     if (type == "Sequence") {
       return for_each_in_sequence(element, "pretokenizers", kPath, nesting,
                                   [&](json::element part) { return read(part, nesting + 1); });
