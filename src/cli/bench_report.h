@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/model_options.h"
+
+namespace crest::cli {
+
+struct BenchResult {
+  int64_t n_prompt = 0, n_gen = 0, n_depth = 0;
+  std::vector<double> seconds;  // of each repetition
+};
+
+/// llama-bench's table; in JSON and CSV its field names, with peak memory and load time beside them.
+class BenchReport {
+ public:
+  BenchReport(const engine::Engine& engine, const ModelOptions& options, std::string format);
+  void begin();
+  void add(const BenchResult& result);
+  void end();
+
+ private:
+  nlohmann::ordered_json fields(const BenchResult& result) const;
+  const engine::Engine& engine_;
+  const ModelOptions& options_;
+  std::string format_;
+  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
+};
+
+}  // namespace crest::cli
