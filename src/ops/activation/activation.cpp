@@ -15,8 +15,8 @@ Status check(const GatedActivationProblem& p, const GatedActivationArgs& a) {
 }
 
 const Operator<GatedActivationProblem, GatedActivationArgs>& gated_activation_operator() {
-  static const Operator<GatedActivationProblem, GatedActivationArgs> op("gated_activation",
-                                                                        {gated_activation_reference()});
+  static const Operator<GatedActivationProblem, GatedActivationArgs> op(
+      "gated_activation", {gated_activation_reference(), kGatedActivationAvx2});
   return op;
 }
 

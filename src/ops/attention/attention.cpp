@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/attention/cpu_attention.h"
 #include "ops/attention/internal.h"
 
 namespace crest::ops {
@@ -132,7 +133,8 @@ const float* KvReader::row(int64_t j, float* buffer) const {
 }
 
 const Operator<AttentionProblem, AttentionArgs>& attention_operator() {
-  static const Operator<AttentionProblem, AttentionArgs> op("attention", {attention_reference()});
+  static const Operator<AttentionProblem, AttentionArgs> op("attention",
+                                                            {attention_reference(), kAttentionAvx2, kAttentionAvx512});
   return op;
 }
 
@@ -151,7 +153,8 @@ Status check(const OutputGateProblem& p, const OutputGateArgs& a) {
 }
 
 const Operator<OutputGateProblem, OutputGateArgs>& attention_output_gate_operator() {
-  static const Operator<OutputGateProblem, OutputGateArgs> op("attention_output_gate", {output_gate_reference()});
+  static const Operator<OutputGateProblem, OutputGateArgs> op("attention_output_gate",
+                                                              {output_gate_reference(), kOutputGateAvx2});
   return op;
 }
 

@@ -54,10 +54,39 @@ void add_correctness(Cases& cases) {
   }
 }
 
+/// Quantised rows, read back.
+void quantize_case(Cases& cases, int64_t tokens, int64_t cols) {
+  add_case(cases, "quantize_activations", fmt::format("tokens={} cols={}", tokens, cols), 1e-7,
+           tokens * cols * (kFloatBytes + 1), 4 * tokens * cols, [=](CaseData& data) {
+             const float* x = data.input(tokens * cols, 3.0f);
+             float* back = data.output(tokens * cols);
+             float* sums = data.output(tokens * cols * 3 / 32);
+             data.on_run([=](Context& context) -> Status {
+               Workspace::Scope scope(context.workspace);
+               const Activations rows{ActivationFormat::kF32, tokens, cols, reinterpret_cast<const std::byte*>(x),
+                                      cols * kFloatBytes};
+               CREST_TRY(const Activations quantised, quantize_activations(rows, context));
+               for (int64_t t = 0; t < tokens; ++t) {
+                 const QuantRow row = quant_row(quantised, t);
+                 for (int64_t c = 0; c < cols; ++c) {
+                   back[t * cols + c] = static_cast<float>(row.quants[c]) * row.scales[c / 32];
+                 }
+                 std::copy_n(row.sums32, cols / 32, sums + t * cols * 3 / 32);
+                 std::copy_n(row.sums16, cols / 16, sums + t * cols * 3 / 32 + cols / 32);
+               }
+               return {};
+             });
+           });
+}
+
 }  // namespace
 
 void add_linear_cases(Cases& cases, bool benchmark) {
-  if (!benchmark) return add_correctness(cases);
+  if (!benchmark) {
+    for (const int64_t tokens : {1, 7, 65}) quantize_case(cases, tokens, tokens == 7 ? 96 : 32 * tokens);
+    return add_correctness(cases);
+  }
+  quantize_case(cases, 512, 4096);
   for (const DType dtype :
        {DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
     for (const int64_t tokens : {1, 8, 512}) linear_case(cases, dtype, tokens, 3072, 1024);

@@ -92,7 +92,7 @@ void random_blocks(DType dtype, std::byte* row, int64_t blocks, float scale, Cas
   for (int64_t b = 0; b < blocks; ++b) {
     std::byte* block = row + b * bytes;
     if (dtype == DType::kMXFP4) {
-      block[0] = static_cast<std::byte>(122 + random.below(6));
+      block[0] = static_cast<std::byte>(124 + random.below(3));
       continue;
     }
     for (const int64_t offset : {offsets.scale, offsets.minimum}) {

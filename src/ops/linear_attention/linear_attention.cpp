@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/checks.h"
+#include "ops/linear_attention/cpu_linear_attention.h"
 #include "ops/linear_attention/internal.h"
 
 namespace crest::ops {
@@ -25,7 +26,8 @@ Status check(const CausalConv1dProblem& p, const CausalConv1dArgs& a) {
 }
 
 const Operator<CausalConv1dProblem, CausalConv1dArgs>& causal_conv1d_operator() {
-  static const Operator<CausalConv1dProblem, CausalConv1dArgs> op("causal_conv1d", {causal_conv1d_reference()});
+  static const Operator<CausalConv1dProblem, CausalConv1dArgs> op("causal_conv1d",
+                                                                  {causal_conv1d_reference(), kCausalConv1dAvx2});
   return op;
 }
 
@@ -107,8 +109,8 @@ DeltaHead delta_head(const GatedDeltaProblem& p, const GatedDeltaArgs& a, int64_
 }
 
 const Operator<GatedDeltaProblem, GatedDeltaArgs>& gated_delta_operator() {
-  static const Operator<GatedDeltaProblem, GatedDeltaArgs> op("gated_delta",
-                                                              {gated_delta_reference(), gated_delta_chunked()});
+  static const Operator<GatedDeltaProblem, GatedDeltaArgs> op(
+      "gated_delta", {gated_delta_reference(), gated_delta_chunked(), kGatedDeltaAvx2, kGatedDeltaAvx512});
   return op;
 }
 

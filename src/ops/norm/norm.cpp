@@ -18,7 +18,7 @@ Status check(const RmsNormProblem& p, const RmsNormArgs& a) {
 }
 
 const Operator<RmsNormProblem, RmsNormArgs>& rms_norm_operator() {
-  static const Operator<RmsNormProblem, RmsNormArgs> op("rms_norm", {rms_norm_reference()});
+  static const Operator<RmsNormProblem, RmsNormArgs> op("rms_norm", {rms_norm_reference(), kRmsNormAvx2});
   return op;
 }
 

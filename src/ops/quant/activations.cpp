@@ -1,5 +1,7 @@
 #include "ops/quant/activations.h"
 
+#include <chrono>
+
 #include "ops/quant/internal.h"
 #include "ops/quant/quantize_row.h"
 
@@ -42,12 +44,18 @@ Result<Activations> quantize_activations(const Activations& x, Context& context)
   CREST_TRY(std::byte * memory, context.workspace.allocate<std::byte>(x.tokens * q.row_bytes));
   q.data = memory;
   choice.calls->fetch_add(1, std::memory_order_relaxed);
+  const auto start = std::chrono::steady_clock::now();
   const int64_t grain = std::max<int64_t>(1, 16384 / x.cols);
   context.pool.parallel_for(x.tokens, grain, [&](int64_t begin, int64_t end) {
     Launch launch{context.pool, {}};
     for (int64_t t = begin; t < end; ++t)
       (void)choice.kernel->launch(problem, {x.f32(t), memory + t * q.row_bytes}, launch);
   });
+  if (context.log != nullptr) {
+    const auto time = std::chrono::steady_clock::now() - start;
+    context.log->record(quantize_activations_operator().name(), choice.kernel->name, {}, choice.reason,
+                        std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+  }
   return q;
 }
 

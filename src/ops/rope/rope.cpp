@@ -50,7 +50,7 @@ Status check(const RopeProblem& p, const RopeArgs& a) {
 }
 
 const Operator<RopeProblem, RopeArgs>& rope_operator() {
-  static const Operator<RopeProblem, RopeArgs> op("rope", {rope_reference()});
+  static const Operator<RopeProblem, RopeArgs> op("rope", {rope_reference(), kRopeAvx2});
   return op;
 }
 

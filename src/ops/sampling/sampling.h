@@ -54,7 +54,7 @@ struct TokenLogprob {
 };
 struct SampleResult {
   int32_t token = 0;
-  float logprob = 0;              // of token under the raw logits, when asked for
+  float logprob = 0;                // of token under the raw logits, when asked for
   std::vector<TokenLogprob> top{};  // best first, ties by id; from the raw logits, whatever the parameters
 };
 struct SampleProblem {
