@@ -57,8 +57,12 @@ class ChatTemplate {
   /// raises (the message holds its text), a wrong operation, a budget used up.
   Result<std::vector<Segment>> render(const Json& messages, const ChatOptions& options) const;
 
-  /// Whether the source reads a variable of this name ("tools", "enable_thinking", "reasoning_content").
-  bool mentions(std::string_view variable) const;
+  /// Whether message content may be a list of parts; templates that cannot take it want its text (see
+  /// prepare_messages).
+  bool accepts_parts() const;
+
+  /// Whether the source mentions a name ("tools", "enable_thinking", "reasoning_content").
+  bool mentions(std::string_view name) const;
   const std::string& source() const { return source_; }
   /// True where for_model used the built-in form: worth a word on stderr.
   bool built_in() const { return built_in_; }
@@ -70,12 +74,13 @@ class ChatTemplate {
   std::shared_ptr<const jinja::Template> template_;
 };
 
-/// Brings messages of a client into the form that templates expect: role "developer" becomes "system", system messages
-/// that are not at the front are merged into one at the front, `arguments` of tool calls that are JSON text become
-/// objects, keys whose value is null are dropped, "reasoning" and "thinking" are copied to "reasoning_content". Errors
-/// (the index of the message is named): not an array of objects, no messages, role missing or unknown, content that is
-/// neither text nor parts, tool calls without a name, arguments that are not a JSON object.
-Result<Json> prepare_messages(const Json& messages);
+/// Brings messages of a client into the form that templates expect: role "developer" becomes "system", all system
+/// messages are merged into one at the front, missing content becomes "", `arguments` of tool calls that are JSON text
+/// become objects, keys whose value is null are dropped, "reasoning" and "thinking" are copied to "reasoning_content".
+/// Unless `keep_parts`, content given as a list of parts becomes their text, one line each. Errors (the index of the
+/// message is named): not an array of objects, no messages, role missing or unknown, content that is neither text nor
+/// text parts, tool calls without a name, arguments that are not a JSON object.
+Result<Json> prepare_messages(const Json& messages, bool keep_parts = true);
 
 /// Whether a prompt begins with the spelling of a token ("<bos>"): then the tokenizer must not add it again.
 bool begins_with_token(const std::vector<Segment>& segments, std::string_view token);

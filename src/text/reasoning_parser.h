@@ -6,29 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "text/output_tags.h"
 #include "text/segment.h"
 
 namespace crest::text {
-
-/// A piece of generated text: the text that one step added and the token it came from. `token` < 0: unknown.
-struct OutputPiece {
-  std::string text;
-  int32_t token = -1;
-
-  friend bool operator==(const OutputPiece&, const OutputPiece&) = default;
-};
-
-/// One tag of an output format. With `token` >= 0 only that token is the tag and its spelling is plain text; without,
-/// its spelling is.
-struct OutputTag {
-  std::string text;
-  int32_t token = -1;
-};
 
 struct ReasoningFormat {
   OutputTag open{"<think>"};
   OutputTag close{"</think>"};
   /// A call that begins inside an unfinished think block: reasoning if `close` follows, else (the answer ends) a call.
+  /// Leave it empty where no tools are offered.
   OutputTag tool_open{"<tool_call>"};
 };
 
@@ -64,38 +51,35 @@ class ReasoningParser {
 
  private:
   enum class State { kStart, kReasoning, kMaybeCall, kAfter, kContent };
-  void step(Delta& delta, bool last);
-  bool step_start(Delta& delta, bool last);
+  Delta run(bool last);
+  bool step_start(bool last);
   bool step_reasoning(Delta& delta, bool last);
   bool step_maybe_call(Delta& delta, bool last);
-  bool step_after(bool last);
+  void emit_reasoning(Delta& delta, std::string_view text);
 
   ReasoningFormat format_;
   State state_;
-  bool explicit_open_ = false;
+  bool may_open_again_ = false;
   bool any_reasoning_ = false;
-  std::vector<OutputPiece> pending_;
+  TagBuffer buffer_;
+  std::vector<OutputPiece> held_;  // of a call inside the block
   std::string held_space_;
 };
 
 /// Ends thinking after a number of tokens: models can think for ever.
 class ReasoningBudget {
  public:
-  /// `limit` reasoning tokens, then `closing` is forced (the ids of "</think>" or of a sentence that ends in it). limit
-  /// < 0: no limit.
-  ReasoningBudget(int64_t limit, std::vector<int32_t> closing, int32_t open, int32_t close, bool inside);
+  /// limit < 0: none.
+  explicit ReasoningBudget(int64_t limit) : limit_(limit) {}
 
-  /// Called with each token that was generated or forced. True: the block was just used up, append closing() now.
-  bool observe(int32_t token);
-  const std::vector<int32_t>& closing() const { return closing_; }
+  /// Asked before the first token and after each one; `inside` as ReasoningParser::inside() says. True: the tokens that
+  /// close the block
+  /// ("</think>", or a sentence that ends in it) must be appended now, and the question is not asked while they are.
+  bool must_close(bool inside);
 
  private:
   int64_t limit_;
-  int64_t used_ = 0;
-  std::vector<int32_t> closing_;
-  int32_t open_;
-  int32_t close_;
-  bool inside_;
+  int64_t used_ = -1;  // the question that finds the block open comes before its first token
 };
 
 }  // namespace crest::text

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/reasoning_parser.h"
+#include "text/output_tags.h"
 
 namespace crest::text {
 
@@ -49,17 +49,22 @@ class ToolCallParser {
   Delta finish();
 
  private:
-  bool step(Delta& delta, bool last);
   bool step_content(Delta& delta, bool last);
   bool step_call(Delta& delta, bool last);
+  Delta run(bool last);
   void emit_content(Delta& delta, std::string_view text);
 
   ToolCallFormat format_;
   bool inside_ = false;
-  bool any_call_ = false;
-  std::vector<OutputPiece> pending_;
-  std::string held_space_;
+  bool after_call_ = false;
+  TagBuffer buffer_;
+  std::string body_;        // of the call that is open
+  std::string held_space_;  // goes if a call follows
 };
+
+/// The calls in the text between the tags. Empty: there is none that can be read. `cut`: the text ends early,
+/// parameters whose end is missing do not count.
+std::vector<ToolCall> parse_tool_calls(std::string_view body, const ToolCallFormat& format, bool cut);
 
 /// One value of Qwen's XML-like form, typed by the schema of its parameter (null, boolean, integer, number, array,
 /// object, string in this order among the declared types; the text itself if none fits or no schema is known).
