@@ -223,6 +223,10 @@ def check(path, args, folder):
         expected = [[int(i) for i in line.split()] for line in outputs.read_text().split("\n")]
         cases = cases[: len(expected)]
         ours, _ = run_driver(args.driver, vocab, cases)
+        if isinstance(peer.normalizer, normalizers.NFC):  # which llama.cpp leaves out
+            kept = [i for i, text in enumerate(cases) if unicodedata2.is_normalized("NFC", text)]
+            print(f"  {len(cases) - len(kept)} of llama.cpp's texts are not NFC and left out")
+            cases, ours, expected = ([values[i] for i in kept] for values in (cases, ours, expected))
         wrong += report(f"{path.name}, llama.cpp's expected ids", cases, ours, expected[: len(cases)])
     return wrong
 
