@@ -35,8 +35,8 @@ AddedTokenFinder::AddedTokenFinder(std::vector<Entry> entries) : entries_(std::m
   for (const Entry& entry : entries_) starts_.set(static_cast<uint8_t>(entry.text[0]));
 }
 
-const AddedTokenFinder::Entry* AddedTokenFinder::longest_at(std::string_view text, size_t at,
-                                                            size_t trusted_end) const {
+const AddedTokenFinder::Entry* AddedTokenFinder::longest_at(std::string_view text, size_t at) const {
+  if (!starts_[static_cast<uint8_t>(text[at])]) return nullptr;
   // The entries that share the first `depth` bytes with the text are a range of the sorted list.
   auto low = entries_.begin(), high = entries_.end();
   const Entry* best = nullptr;
@@ -47,28 +47,42 @@ const AddedTokenFinder::Entry* AddedTokenFinder::longest_at(std::string_view tex
     high = std::upper_bound(low, high, byte, [&](uint8_t b, const Entry& entry) { return b < byte_at(entry); });
     if (low == high) break;
     if (low->text.size() != depth + 1) continue;
-    const size_t end = at + depth + 1;
-    const bool allowed =
-        (!low->is_control || end <= trusted_end) && !(low->token.single_word && touches_word(text, at, end));
-    if (allowed) best = &*low;
+    best = &*low;
     if (++low == high) break;
   }
   return best;
+}
+
+bool AddedTokenFinder::is_allowed(const Entry& entry, std::string_view text, size_t at,
+                                  std::pair<size_t, size_t> trusted) const {
+  const size_t end = at + entry.text.size();
+  if (entry.token.single_word && touches_word(text, at, end)) return false;
+  if (trusted.first <= at) return !entry.is_control || end <= trusted.second;
+  if (entry.is_control) return false;
+  // Untrusted text must not take the start of a control token away from the trusted text behind it.
+  for (size_t i = trusted.first; i < std::min(end, trusted.second); ++i) {
+    const Entry* other = longest_at(text, i);
+    if (other != nullptr && other->is_control && i + other->text.size() <= trusted.second) return false;
+  }
+  return true;
 }
 
 std::vector<Fragment> AddedTokenFinder::cut(std::string_view text, TrustedRanges trusted) const {
   std::vector<Fragment> fragments;
   size_t done = 0, range = 0;
   for (size_t i = 0; i < text.size();) {
-    if (!starts_[static_cast<uint8_t>(text[i])]) {
+    const Entry* entry = longest_at(text, i);
+    if (entry == nullptr) {
       ++i;
       continue;
     }
     while (range < trusted.size() && trusted[range].second <= i) ++range;
-    const size_t trusted_end = range < trusted.size() && trusted[range].first <= i ? trusted[range].second : 0;
-    const Entry* entry = longest_at(text, i, trusted_end);
-    if (entry == nullptr) {
-      ++i;
+    // The trusted range that `i` is in, or the next one.
+    const auto near = range < trusted.size() ? trusted[range] : std::pair(text.size(), text.size());
+    if (!is_allowed(*entry, text, i, near)) {
+      // The whole match is plain text, but for what is trusted behind it.
+      const size_t match_end = i + entry->text.size();
+      i = near.first > i ? std::min(match_end, near.first) : std::min(match_end, near.second);
       continue;
     }
     size_t begin = i, end = i + entry->text.size();

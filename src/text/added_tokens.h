@@ -38,11 +38,14 @@ class AddedTokenFinder {
   explicit AddedTokenFinder(std::vector<Entry> entries = {});
 
   bool empty() const { return entries_.empty(); }
-  /// Fragments that cover the text, none empty. A control token is found only where a trusted range covers it.
+  /// Fragments that cover the text, none empty. A control token is a token only where a trusted range covers it;
+  /// elsewhere its spelling is plain text as a whole, shorter tokens in it included.
   std::vector<Fragment> cut(std::string_view text, TrustedRanges trusted) const;
 
  private:
-  const Entry* longest_at(std::string_view text, size_t at, size_t trusted_end) const;
+  const Entry* longest_at(std::string_view text, size_t at) const;
+  /// trusted: the range around `at`, or the next one.
+  bool is_allowed(const Entry& entry, std::string_view text, size_t at, std::pair<size_t, size_t> trusted) const;
 
   std::vector<Entry> entries_;  ///< sorted by text
   std::bitset<256> starts_;     ///< bytes that an entry starts with

@@ -11,6 +11,12 @@ namespace crest::text {
 namespace {
 
 constexpr size_t kFewSymbols = 64;
+constexpr size_t kPairBits = size_t{1} << 20;
+
+size_t pair_bit(char32_t first, char32_t second) {
+  const uint64_t pair = uint64_t{first} << 32 | second;
+  return (pair * 0x9E3779B97F4A7C15) >> 44;
+}
 
 uint64_t key_of(TokenId left, TokenId right) {
   return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
@@ -33,7 +39,7 @@ struct IsWorse {
 
 }  // namespace
 
-MergeTable::MergeTable(size_t capacity) : slots_(std::bit_ceil(2 * capacity + 2)) {}
+MergeTable::MergeTable(size_t capacity) : slots_(std::bit_ceil(capacity + capacity / 2 + 2)) {}
 
 size_t MergeTable::position(uint64_t key) const {
   const size_t mask = slots_.size() - 1;
@@ -56,6 +62,7 @@ MergeResult MergeTable::find(TokenId left, TokenId right) const {
 Result<BpeModel> BpeModel::create(const VocabData& vocab, const TokenMap& names, TokenId unknown) {
   BpeModel model;
   model.byte_level_ = vocab.kind == VocabKind::kByteLevelBpe;
+  model.names_ = &names;
   model.scored_ = !model.byte_level_ && vocab.merges.empty();
   model.ignore_merges_ = vocab.ignore_merges;
   model.byte_fallback_ = vocab.byte_fallback;
@@ -79,6 +86,7 @@ Result<BpeModel> BpeModel::create(const VocabData& vocab, const TokenMap& names,
     model.bytes_[byte] = usable ? id : kNoToken;
   }
   model.build_pieces(vocab);
+  model.build_pairs(vocab);
   CREST_RETURN_IF_ERROR(model.scored_ ? model.build_scored(vocab) : model.build_ranked(vocab, names));
   return model;
 }
@@ -135,38 +143,55 @@ Status BpeModel::build_scored(const VocabData& vocab) {
 
 void BpeModel::build_pieces(const VocabData& vocab) {
   if (byte_level_ && !ignore_merges_) return;
-  pieces_ = TokenMap(vocab.tokens.size());
-  if (byte_level_) piece_texts_.reserve(vocab.tokens.size());
+  if (byte_level_) {
+    piece_map_ = TokenMap(vocab.tokens.size());
+    piece_texts_.reserve(vocab.tokens.size());
+  }
   for (size_t i = 0; i < vocab.tokens.size(); ++i) {
-    std::string_view text = vocab.tokens[i];
+    const std::string_view text = vocab.tokens[i];
     if (!is_text_[i] || text.empty()) continue;
     if (byte_level_) {
       auto bytes = bytes_of_letters(text);
-      if (!bytes) continue;
-      text = piece_texts_.emplace_back(*std::move(bytes));
-    } else {
-      for (size_t at = text.find(kSpaceMark, 1); at != std::string_view::npos; at = text.find(kSpaceMark, at + 1)) {
-        size_t before = at - 1;
-        while (before > 0 && (static_cast<uint8_t>(text[before]) & 0xC0) == 0x80) --before;
-        before_space_.set(decode_character(text.substr(before)).code & 0xFFFF);
-      }
+      if (bytes) piece_map_.insert(piece_texts_.emplace_back(*std::move(bytes)), static_cast<TokenId>(i));
+      continue;
     }
-    pieces_.insert(text, static_cast<TokenId>(i));
+    longest_piece_ = std::max(longest_piece_, text.size());
   }
-  splits_at_spaces_ = !byte_level_ && !ignore_merges_ && pieces_.find(kSpaceMark) != kNoToken;
 }
 
-void BpeModel::split_at_spaces(std::string_view text, std::vector<std::string_view>& parts) const {
-  size_t begin = 0, previous = 0;
-  for (size_t i = 0; splits_at_spaces_ && i < text.size();) {
-    const auto current = decode_character(text.substr(i));
-    if (i > begin && text.substr(i).starts_with(kSpaceMark) &&
-        !before_space_[decode_character(text.substr(previous)).code & 0xFFFF]) {
+void BpeModel::build_pairs(const VocabData& vocab) {
+  const bool all_bytes = byte_fallback_ && std::find(bytes_.begin(), bytes_.end(), kNoToken) == bytes_.end();
+  if (byte_level_ || ignore_merges_ || (fuse_unknown_ && !all_bytes)) return;
+  pairs_.resize(kPairBits);
+  for (const std::string& token : vocab.tokens) {
+    char32_t previous = kCodeSpace;
+    for (std::string_view rest = token; !rest.empty();) {
+      const auto [code, length] = decode_character(rest);
+      if (previous != kCodeSpace) pairs_[pair_bit(previous, code)] = true;
+      previous = code;
+      rest.remove_prefix(length);
+    }
+  }
+}
+
+TokenId BpeModel::find_piece(std::string_view text) const {
+  if (byte_level_) return piece_map_.find(text);
+  if (text.size() > longest_piece_) return kNoToken;
+  const TokenId id = names_->find(text);
+  return id != kNoToken && is_text_[static_cast<size_t>(id)] ? id : kNoToken;
+}
+
+void BpeModel::split_independent(std::string_view text, std::vector<std::string_view>& parts) const {
+  size_t begin = 0;
+  char32_t previous = kCodeSpace;
+  for (size_t i = 0; !pairs_.empty() && i < text.size();) {
+    const auto [code, length] = decode_character(text.substr(i));
+    if (previous != kCodeSpace && !pairs_[pair_bit(previous, code)]) {
       parts.push_back(text.substr(begin, i - begin));
       begin = i;
     }
-    previous = i;
-    i += current.length;
+    previous = code;
+    i += length;
   }
   if (begin < text.size()) parts.push_back(text.substr(begin));
 }
@@ -185,7 +210,7 @@ size_t BpeModel::first_symbols(std::string_view piece, std::span<Symbol> symbols
       id = bytes_[static_cast<uint8_t>(piece[i])];
     } else {
       length = decode_character(piece.substr(i)).length;
-      id = pieces_.find(piece.substr(i, length));
+      id = find_piece(piece.substr(i, length));
     }
     // What cannot be expressed at all is gone before merging, so that its neighbours meet.
     const bool dropped = id == kNoToken && unknown_ == kNoToken && !scored_ &&
@@ -201,7 +226,7 @@ MergeResult BpeModel::merge_of(std::string_view piece, const Symbol& left, const
     if (left.id == kNoToken || right.id == kNoToken) return {};
     return merges_.find(left.id, right.id);
   }
-  const TokenId id = pieces_.find(piece.substr(left.begin, left.length + right.length));
+  const TokenId id = find_piece(piece.substr(left.begin, left.length + right.length));
   return id == kNoToken ? MergeResult{} : MergeResult{score_ranks_[static_cast<size_t>(id)], id};
 }
 
@@ -306,7 +331,7 @@ void BpeModel::append_symbols(std::string_view piece, std::span<const Symbol> sy
 
 void BpeModel::encode_piece(std::string_view piece, std::vector<TokenId>& out) const {
   if (ignore_merges_) {
-    if (const TokenId id = pieces_.find(piece); id != kNoToken) {
+    if (const TokenId id = find_piece(piece); id != kNoToken) {
       out.push_back(id);
       return;
     }

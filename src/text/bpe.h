@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -50,16 +49,16 @@ class MergeTable {
 /// first.
 class BpeModel {
  public:
-  /// names: map of vocab.tokens. The views it holds must outlive the model. unknown: token for what has no other.
+  /// names: map of vocab.tokens, which must outlive the model. unknown: token for what has no other.
   static Result<BpeModel> create(const VocabData& vocab, const TokenMap& names, TokenId unknown);
   BpeModel(BpeModel&&) = default;
   BpeModel& operator=(BpeModel&&) = default;
 
   void encode_piece(std::string_view piece, std::vector<TokenId>& out) const;
 
-  /// SentencePiece has no pre-tokeniser: cuts text before U+2581 where no token reaches over the cut, so that the parts
-  /// can be encoded one by one.
-  void split_at_spaces(std::string_view text, std::vector<std::string_view>& parts) const;
+  /// SentencePiece has no pre-tokeniser: cuts text between characters that stand side by side in no token, so that the
+  /// parts can be encoded one by one.
+  void split_independent(std::string_view text, std::vector<std::string_view>& parts) const;
 
  private:
   struct Symbol {
@@ -73,6 +72,9 @@ class BpeModel {
   Status build_ranked(const VocabData& vocab, const TokenMap& names);
   Status build_scored(const VocabData& vocab);
   void build_pieces(const VocabData& vocab);
+  void build_pairs(const VocabData& vocab);
+  /// The token of a whole text, if text may give it.
+  TokenId find_piece(std::string_view text) const;
   MergeResult merge_of(std::string_view piece, const Symbol& left, const Symbol& right) const;
   BpeModel() = default;
   size_t first_symbols(std::string_view piece, std::span<Symbol> symbols) const;
@@ -87,16 +89,17 @@ class BpeModel {
   bool ignore_merges_ = false;
   bool byte_fallback_ = false;
   bool fuse_unknown_ = false;
-  bool splits_at_spaces_ = false;
   TokenId unknown_ = kNoToken;
   std::array<TokenId, 256> bytes_{};  ///< token of a byte, or kNoToken
   MergeTable merges_;
-  TokenMap pieces_;                           ///< text to token, for tokens that text may give
-  std::vector<std::string> piece_texts_;      ///< owns what pieces_ views where the names are spelled in letters
+  const TokenMap* names_ = nullptr;
+  TokenMap piece_map_;                        ///< byte-level with ignore_merges: bytes to token
+  std::vector<std::string> piece_texts_;      ///< owns what piece_map_ views
+  size_t longest_piece_ = 0;                  ///< in bytes
   std::vector<uint32_t> score_ranks_;         ///< by id: 0 is the best score
   std::vector<bool> is_text_;                 ///< by id: text may give it
   std::unordered_map<TokenId, Merge> parts_;  ///< of tokens that merges make and text must not give
-  std::bitset<65536> before_space_;           ///< low bits of characters that stand before U+2581 inside a token
+  std::vector<bool> pairs_;                   ///< by pair_bit: may stand side by side in a token; empty: no splitting
 };
 
 }  // namespace crest::text

@@ -267,8 +267,7 @@ std::optional<std::string_view> token_member(const std::optional<json::element>&
 /// The files beside tokenizer.json.
 class SettingsReader {
  public:
-  SettingsReader(const HfTokenizerFiles& files, VocabData& vocab)
-      : files_(files), vocab_(vocab), names_(map_of_names(vocab.tokens)) {}
+  SettingsReader(const HfTokenizerFiles& files, VocabData& vocab) : files_(files), vocab_(vocab) {}
 
   Status read() {
     CREST_TRY(const auto tokenizer_config, parse(files_.tokenizer_config_json, "tokenizer_config.json"));
@@ -305,7 +304,8 @@ class SettingsReader {
     for (const auto& file : files) {
       const auto name = token_member(file, key);
       if (!name) continue;
-      if (const TokenId found = names_.find(*name); found != kNoToken) {
+      if (!names_) names_ = map_of_names(vocab_.tokens);
+      if (const TokenId found = names_->find(*name); found != kNoToken) {
         id = found;
         return;
       }
@@ -360,7 +360,7 @@ class SettingsReader {
 
   const HfTokenizerFiles& files_;
   VocabData& vocab_;
-  TokenMap names_;
+  std::optional<TokenMap> names_;
   std::vector<std::unique_ptr<json::parser>> parsers_;
 };
 

@@ -25,7 +25,7 @@ inline uint64_t hash_bytes(std::string_view bytes) {
   uint64_t word = 0;
   std::memcpy(&word, bytes.data(), bytes.size());
   mix(word);
-  return hash ^ hash >> 32;
+  return hash ^ hash >> 29;
 }
 
 /// Text → id by open addressing. Keeps views of the texts: they must stay where they are. Of equal texts the one
@@ -33,24 +33,32 @@ inline uint64_t hash_bytes(std::string_view bytes) {
 class TokenMap {
  public:
   TokenMap() = default;
-  explicit TokenMap(size_t capacity) : slots_(std::bit_ceil(2 * capacity + 2)) {}
+  explicit TokenMap(size_t capacity) : slots_(std::bit_ceil(capacity + capacity / 2 + 2)) {}
 
   void insert(std::string_view text, TokenId id) {
-    Slot& slot = slots_[position(text)];
-    slot = {text, id};
+    const uint64_t hash = hash_bytes(text);
+    slots_[position(text, hash)] = {text.data(), static_cast<uint32_t>(text.size()), static_cast<uint32_t>(hash >> 32),
+                                    id};
   }
-  TokenId find(std::string_view text) const { return slots_.empty() ? kNoToken : slots_[position(text)].id; }
+  TokenId find(std::string_view text) const {
+    return slots_.empty() ? kNoToken : slots_[position(text, hash_bytes(text))].id;
+  }
 
  private:
   struct Slot {
-    std::string_view text;
+    const char* data = nullptr;
+    uint32_t size = 0;
+    uint32_t tag = 0;  ///< upper half of the hash: most other texts are told apart without reading them
     TokenId id = kNoToken;
   };
-  size_t position(std::string_view text) const {
+  size_t position(std::string_view text, uint64_t hash) const {
     const size_t mask = slots_.size() - 1;
-    size_t at = hash_bytes(text) & mask;
-    while (slots_[at].id != kNoToken && slots_[at].text != text) at = (at + 1) & mask;
-    return at;
+    const auto tag = static_cast<uint32_t>(hash >> 32);
+    for (size_t at = hash & mask;; at = (at + 1) & mask) {
+      const Slot& slot = slots_[at];
+      if (slot.id == kNoToken) return at;
+      if (slot.tag == tag && std::string_view(slot.data, slot.size) == text) return at;
+    }
   }
   std::vector<Slot> slots_;
 };

@@ -5,45 +5,14 @@
 namespace crest::text {
 namespace {
 
+/// Shorter texts are encoded faster than a PieceCache is set up.
+constexpr size_t kWorthCaching = 4096;
 constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max();
-
-/// Remembers where the ids of recent pieces stand in the output: running text repeats its words.
-class PieceCache {
- public:
-  PieceCache(const BpeModel& bpe, size_t text_bytes, std::vector<TokenId>& out)
-      : bpe_(bpe), out_(out), entries_(text_bytes >= kWorthIt ? kEntries : 0) {}
-
-  void encode(std::string_view piece) {
-    if (entries_.empty() || piece.size() > kMaxPiece) return bpe_.encode_piece(piece, out_);
-    Entry& entry = entries_[hash_bytes(piece) % kEntries];
-    const size_t begin = out_.size();
-    if (entry.piece == piece) {
-      out_.resize(begin + entry.count);
-      std::copy_n(out_.begin() + static_cast<ptrdiff_t>(entry.begin), entry.count,
-                  out_.begin() + static_cast<ptrdiff_t>(begin));
-      return;
-    }
-    bpe_.encode_piece(piece, out_);
-    entry = {piece, begin, static_cast<uint32_t>(out_.size() - begin)};
-  }
-
- private:
-  static constexpr size_t kEntries = 8192;
-  static constexpr size_t kWorthIt = 4096;
-  static constexpr size_t kMaxPiece = 48;
-  struct Entry {
-    std::string_view piece;
-    size_t begin = 0;
-    uint32_t count = 0;
-  };
-  const BpeModel& bpe_;
-  std::vector<TokenId>& out_;
-  std::vector<Entry> entries_;
-};
 
 }  // namespace
 
-Status Tokenizer::Tables::encode_normalized(std::string_view text, bool at_start, std::vector<TokenId>& out) const {
+Status Tokenizer::Tables::encode_normalized(std::string_view text, bool at_start, PieceCache& cache,
+                                            std::vector<TokenId>& out) const {
   std::string rewritten;
   if (!pre_rewrite.empty()) {
     CREST_TRY(rewritten, pre_rewrite.apply(text, at_start));
@@ -56,27 +25,27 @@ Status Tokenizer::Tables::encode_normalized(std::string_view text, bool at_start
   CREST_TRY(std::vector<std::string_view> pieces, pre_tokenizer.split(text));
   if (vocab.kind == VocabKind::kSentencePieceBpe) {
     std::vector<std::string_view> parts;
-    for (const std::string_view piece : pieces) bpe->split_at_spaces(piece, parts);
+    for (const std::string_view piece : pieces) bpe->split_independent(piece, parts);
     pieces.swap(parts);
   }
-  PieceCache cache(*bpe, text.size(), out);
-  for (const std::string_view piece : pieces) cache.encode(piece);
+  for (const std::string_view piece : pieces) cache.encode(piece, out);
   return {};
 }
 
-Status Tokenizer::Tables::encode_plain(std::string_view text, bool at_start, std::vector<TokenId>& out) const {
+Status Tokenizer::Tables::encode_plain(std::string_view text, bool at_start, PieceCache& cache,
+                                       std::vector<TokenId>& out) const {
   std::string normalized;
   if (!normalizer.empty()) {
     CREST_TRY(normalized, normalizer.apply(text, at_start));
     text = normalized;
   }
-  if (normalized_added.empty()) return encode_normalized(text, at_start, out);
+  if (normalized_added.empty()) return encode_normalized(text, at_start, cache, out);
   for (const Fragment& fragment : normalized_added.cut(text, {})) {
     if (fragment.id != kNoToken) {
       out.push_back(fragment.id);
     } else {
       const std::string_view part = text.substr(fragment.begin, fragment.end - fragment.begin);
-      CREST_RETURN_IF_ERROR(encode_normalized(part, at_start && fragment.begin == 0, out));
+      CREST_RETURN_IF_ERROR(encode_normalized(part, at_start && fragment.begin == 0, cache, out));
     }
   }
   return {};
@@ -91,6 +60,7 @@ Status Tokenizer::Tables::encode(std::string_view text, TrustedRanges trusted, b
   const auto fragments = added.cut(text, trusted);
   const bool has_bos = !fragments.empty() && fragments.front().id != kNoToken && fragments.front().id == vocab.bos_id;
   const bool has_eos = !fragments.empty() && fragments.back().id != kNoToken && fragments.back().id == vocab.eos_id;
+  PieceCache cache(*bpe, text.size() >= kWorthCaching);
   out.reserve(text.size() / 4 + 2);
   if (add_special && vocab.add_bos && vocab.bos_id != kNoToken && !has_bos) out.push_back(vocab.bos_id);
   for (const Fragment& fragment : fragments) {
@@ -98,7 +68,7 @@ Status Tokenizer::Tables::encode(std::string_view text, TrustedRanges trusted, b
       out.push_back(fragment.id);
     } else {
       const std::string_view part = text.substr(fragment.begin, fragment.end - fragment.begin);
-      CREST_RETURN_IF_ERROR(encode_plain(part, fragment.begin == 0, out));
+      CREST_RETURN_IF_ERROR(encode_plain(part, fragment.begin == 0, cache, out));
     }
   }
   if (add_special && vocab.add_eos && vocab.eos_id != kNoToken && !has_eos) out.push_back(vocab.eos_id);

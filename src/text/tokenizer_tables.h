@@ -6,6 +6,7 @@
 
 #include "text/added_tokens.h"
 #include "text/bpe.h"
+#include "text/piece_cache.h"
 #include "text/pretokenizer.h"
 #include "text/rewrite.h"
 #include "text/token_map.h"
@@ -38,8 +39,8 @@ struct Tokenizer::Tables {
   void append(TokenId id, const DecodeOptions& options, bool& strip, std::string& out) const;
 
   Status encode(std::string_view text, TrustedRanges trusted, bool add_special, std::vector<TokenId>& out) const;
-  Status encode_plain(std::string_view text, bool at_start, std::vector<TokenId>& out) const;
-  Status encode_normalized(std::string_view text, bool at_start, std::vector<TokenId>& out) const;
+  Status encode_plain(std::string_view text, bool at_start, PieceCache& cache, std::vector<TokenId>& out) const;
+  Status encode_normalized(std::string_view text, bool at_start, PieceCache& cache, std::vector<TokenId>& out) const;
 };
 
 }  // namespace crest::text

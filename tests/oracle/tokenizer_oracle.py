@@ -2,7 +2,7 @@
 """Compares Crest's tokeniser with PyPI's tokenizers on random Unicode strings and on text files.
 
 usage: tokenizer_oracle.py --driver build/release/tests/oracle/crest_oracle_tokenizer [--texts FILE...] [--count N]
-                           [--seed N] VOCABULARY...
+                           [--seed N] [--lossy] VOCABULARY...
 
 VOCABULARY is one of
   x/tokenizer.json   compared with what tokenizers makes of it
@@ -62,7 +62,7 @@ def random_texts(count, seed):
     spaces = [c for c in assigned if c.isspace()] + list("\u200b\u200c\u200d\ufeff")
     latin = [chr(c) for c in range(0x20, 0x250)]
     words = """the a of hello world don't I'LL we've naïve café e\u0301 中文 日本語 한국어 สวัสดี नमस्ते привет مرحبا 👩‍👩‍👧‍👦 🇩🇪 'ſ 'S
-        <|im_end|> <|im_start|> </s> <s> <unk> <think> <0x41> ▁ ▁▁ \n \n\n \r\n \t .. ... !? 3.14 1,000 x=1; def f(x): return 2**x""".split(" ")
+        <|im_end|> <|im_start|> </s> <s> <unk> <think> <tool> <mark> <left> <right> <Café> <0x41> ▁ ▁▁ \n \n\n \r\n \t .. ... !? 3.14 1,000 x=1; def f(x): return 2**x""".split(" ")
     pools = [everything, assigned, marks, letters, numbers, spaces, latin, latin, [" "], ["\n", " ", "\t", "\r"], words, words, list("0123456789"),
              list("'stremvlld"), list("aAbBzZ\u0301\u0308 ")]
     texts = [""]
@@ -210,7 +210,7 @@ def check(path, args, folder):
     theirs = [e.ids for e in peer.encode_batch(texts, add_special_tokens=False)]
     wrong += report(f"{path.name}, special tokens parsed", texts, ours, theirs)
     lost = [line for line in stray.split("\n") if line.startswith("does not come back")]
-    if lost:
+    if lost and not args.lossy:
         print(f"  {len(lost)} texts do not come back, first: {lost[0][:200]!r}")
         wrong += len(lost)
     peer.encode_special_tokens = True
@@ -223,6 +223,10 @@ def check(path, args, folder):
         expected = [[int(i) for i in line.split()] for line in outputs.read_text().split("\n")]
         cases = cases[: len(expected)]
         ours, _ = run_driver(args.driver, vocab, cases)
+        if isinstance(peer.normalizer, normalizers.NFC):  # which llama.cpp leaves out
+            kept = [i for i, text in enumerate(cases) if unicodedata2.is_normalized("NFC", text)]
+            print(f"  {len(cases) - len(kept)} of llama.cpp's texts are not NFC and left out")
+            cases, ours, expected = ([values[i] for i in kept] for values in (cases, ours, expected))
         wrong += report(f"{path.name}, llama.cpp's expected ids", cases, ours, expected[: len(cases)])
     return wrong
 
@@ -233,6 +237,7 @@ def main():
     parser.add_argument("--texts", nargs="*", default=[])
     parser.add_argument("--count", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lossy", action="store_true", help="the vocabularies need not give the text back")
     parser.add_argument("vocabularies", nargs="+")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
