@@ -97,9 +97,10 @@ int Application::parse_error(const CLI::ParseError& error) {
   CLI::App& command = deepest_parsed(*root_);
   const std::string name = &command == root_.get() ? "crest" : "crest " + command.get_name();
   std::string message = error.what();
-  if (const auto* extras = dynamic_cast<const CLI::ExtrasError*>(&error); extras != nullptr) {
-    const auto words = command.remaining();
-    const std::string word = words.empty() ? "" : words.front().substr(0, words.front().find('='));
+  // A misspelt option is the cause, a required one that is missing only the consequence.
+  const auto unknown = command.remaining();
+  if (!unknown.empty()) {
+    const std::string word = unknown.front().substr(0, unknown.front().find('='));
     message = fmt::format("unknown {} '{}'",
                           word.starts_with('-') ? "option" : (&command == root_.get() ? "command" : "argument"), word);
     if (const std::string hint = nearest(word, known_words(command)); !hint.empty())

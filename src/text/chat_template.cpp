@@ -1,7 +1,7 @@
 #include "text/chat_template.h"
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 
 #include "text/jinja_template.h"
 
@@ -36,7 +36,33 @@ constexpr std::string_view kGemmaForm = R"({{- bos_token }}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %})";
 
-constexpr std::array<std::string_view, 3> kGemmaArchitectures = {"gemma", "gemma2", "gemma3"};
+/// Qwen's own turn form. The hybrids of Qwen 3.5 and later expect a think block in every answer; without a template
+/// nothing says that the model was taught to fill it, so it stays empty.
+constexpr std::string_view kQwenForm = R"({%- for message in messages %}
+    {%- if message.role not in ['system', 'user', 'assistant'] %}
+        {{- raise_exception('Qwen\'s built-in form knows system, user and assistant turns, got role \'' ~ message.role ~ '\'.') }}
+    {%- endif %}
+    {{- '<|im_start|>' ~ message.role ~ '\n' }}
+    {%- if think_block and message.role == 'assistant' %}{{ '<think>\n\n</think>\n\n' }}{% endif %}
+    {{- message.content ~ '<|im_end|>\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' }}
+    {%- if think_block %}{{ '<think>\n\n</think>\n\n' }}{% endif %}
+{%- endif %})";
+constexpr std::string_view kQwenThinkBlock = "{%- set think_block = true %}";
+constexpr std::string_view kQwenNoThinkBlock = "{%- set think_block = false %}";
+
+/// The form of an architecture whose files always spoke it; empty where there is none.
+std::string built_in_form(std::string_view architecture) {
+  const auto is = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), architecture) != names.end();
+  };
+  if (is({"gemma", "gemma2", "gemma3"})) return std::string(kGemmaForm);
+  if (is({"qwen35", "qwen35moe"})) return std::string(kQwenThinkBlock) + std::string(kQwenForm);
+  if (is({"qwen2", "qwen3", "qwen3moe"})) return std::string(kQwenNoThinkBlock) + std::string(kQwenForm);
+  return {};
+}
 
 bool word_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -57,15 +83,15 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view source, std::string_vi
 Result<ChatTemplate> ChatTemplate::for_model(const std::optional<std::string>& source, std::string_view architecture,
                                              std::string_view name) {
   if (source) return parse(*source, name);
-  const auto known = std::find(kGemmaArchitectures.begin(), kGemmaArchitectures.end(), architecture);
-  if (known == kGemmaArchitectures.end()) {
+  const std::string form = built_in_form(architecture);
+  if (form.empty()) {
     return make_error(
         ErrorCode::kNotFound,
         "{}: the model has no chat template and Crest knows no built-in form for architecture '{}'; give a template "
         "or use --raw to pass the prompt as it is",
         name, architecture);
   }
-  CREST_TRY(ChatTemplate chat, parse(kGemmaForm, "Gemma's built-in form"));
+  CREST_TRY(ChatTemplate chat, parse(form, fmt::format("built-in form of {}", architecture)));
   chat.built_in_ = true;
   return chat;
 }

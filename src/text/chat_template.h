@@ -47,8 +47,8 @@ class ChatTemplate {
   /// `name` is used in messages ("model.gguf: tokenizer.chat_template"). Errors: a syntax error, with its line.
   static Result<ChatTemplate> parse(std::string_view source, std::string_view name = "chat template");
 
-  /// The template of a model file: its own if it has one, else the built-in form of the architecture (only Gemma has
-  /// one), else an error that asks for a template or raw prompts. Never a guess.
+  /// The template of a model file: its own if it has one, else the built-in form of the architecture (Gemma and Qwen
+  /// have one), else an error that asks for a template or raw prompts. Never a guess.
   static Result<ChatTemplate> for_model(const std::optional<std::string>& source, std::string_view architecture,
                                         std::string_view name = "chat template");
 

@@ -91,7 +91,8 @@ bool Runtime::contains(const Value& container, const Value& item) {
       const RangeObject& range = container.range();
       if (!item.is_integer()) break;
       if (range.length == 0) return false;
-      const auto [low, high] = std::minmax(range.start, range.at(range.length - 1));
+      const int64_t first = range.start, last = range.at(range.length - 1);
+      const auto [low, high] = std::minmax(first, last);
       return item.as_integer() >= low && item.as_integer() <= high &&
              (item.as_integer() - range.start) % range.step == 0;
     }

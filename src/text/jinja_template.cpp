@@ -56,7 +56,7 @@ Result<std::vector<Segment>> Template::render(const Inputs& inputs) const {
     Interpreter interpreter(tree_, Limits::for_input(size.bytes, size.values), inputs.now);
     try {
       for (const auto& [name, token] : inputs.tokens) interpreter.define(name, interpreter.string(Text(token)));
-      for (const auto& [name, json] : inputs.variables) interpreter.define(name, from_json(interpreter, *json));
+      for (const auto& [name, json] : inputs.variables) interpreter.define(name, jinja::from_json(interpreter, *json));
       return interpreter.run().segments();
     } catch (...) {
       line = interpreter.line();

@@ -186,7 +186,16 @@ TEST(ChatTemplate, FilesWithoutATemplate) {
             "end_of_turn>\n<start_of_turn>model\n");
   EXPECT_NE(gemma->render(chat_of({user("a"), tool("b")}), options).error().message.find("alternation"),
             std::string::npos);
-  for (const char* architecture : {"llama", "qwen2", "qwen35", "gemma4", ""}) {
+  const auto hybrid = ChatTemplate::for_model(std::nullopt, "qwen35moe", "m.gguf");
+  ASSERT_TRUE(hybrid.ok()) << hybrid.error().message;
+  EXPECT_EQ(join_segments(hybrid->render(chat_of({user("a"), assistant("b"), user("c")}), {}).value()),
+            "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\nb<|im_end|>\n<|im_start|>user\n"
+            "c<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n");
+  const auto qwen2 = ChatTemplate::for_model(std::nullopt, "qwen2", "m.gguf");
+  ASSERT_TRUE(qwen2.ok()) << qwen2.error().message;
+  EXPECT_EQ(join_segments(qwen2->render(chat_of({user("a")}), {}).value()),
+            "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n");
+  for (const char* architecture : {"llama", "gemma4", ""}) {
     const auto other = ChatTemplate::for_model(std::nullopt, architecture, "m.gguf");
     ASSERT_FALSE(other.ok());
     EXPECT_NE(other.error().message.find("--raw"), std::string::npos);

@@ -7,9 +7,11 @@
 namespace crest::ops {
 namespace {
 
+/// x/2 (1 + tanh(u)) as x sigmoid(2u): for negative x the sum would cancel.
 float gelu_tanh(float x) {
-  constexpr float kSqrt2OverPi = 0.79788456080286535588f;
-  return 0.5f * x * (1.0f + std::tanh(kSqrt2OverPi * (x + 0.044715f * x * x * x)));
+  constexpr double kSqrt2OverPi = 0.79788456080286535588;
+  const double u = kSqrt2OverPi * (x + 0.044715 * double{x} * x * x);
+  return static_cast<float>(x / (1.0 + std::exp(-2.0 * u)));
 }
 
 template <float (*Activation)(float)>
