@@ -51,6 +51,7 @@ struct LaunchConfig {
   bool strict_matrix = false;   ///< matrix arithmetic by the published bit-accurate CDNA3 rule
   uint32_t quantum = 16;        ///< instructions per turn of a wave, 1 … 16
   uint32_t extra_scratch_bytes = 0;  ///< per lane, for kernels with a dynamic stack
+  uint64_t max_wave_instructions = 0;  ///< per workgroup; beyond it the launch fails as hanging. 0: no limit
   std::vector<Observer*> observers;
 };
 

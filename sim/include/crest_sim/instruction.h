@@ -108,9 +108,16 @@ enum InstructionFlag : uint16_t {
   kFlagSaddr = 16,      // global/scratch: scalar base present
   kFlagVaddr = 32,      // scratch: vector offset present
   kFlagReadsExecz = 64, // src_vccz/src_execz occur
-  kFlagTrue16 = 128,    // 16-bit operands name register halves; writes keep the other half
+  kFlagTrue16 = 128,    // 16-bit operands name register halves
   kFlagGds = 256,
-  kFlagImplicitVcc = 512,  // VOP2/VOPC e32 that reads or writes VCC without naming it
+  kFlagKeepHalf = 512,     // a 16-bit result leaves the other half of its register alone
+  kFlagSparse = 1024,      // SMFMAC: C is the destination, src2 the index
+};
+
+/// Registers that an instruction uses without naming them as operands (from LLVM's instruction tables).
+enum ImplicitUse : uint16_t {
+  kReadsScc = 1, kWritesScc = 2, kReadsVcc = 4, kWritesVcc = 8, kReadsExec = 16, kWritesExec = 32, kReadsM0 = 64, kWritesM0 = 128,
+  kReadsMode = 256,
 };
 
 struct Instruction {
@@ -129,6 +136,7 @@ struct Instruction {
   int32_t offset = 0;   ///< offset:, offset0:, simm16, immediate of the instruction's own
   int32_t offset2 = 0;  ///< offset1: and second immediates
   uint16_t flags = 0;
+  uint16_t implicit = 0;  ///< ImplicitUse
   uint8_t cache = 0;
   bool clamp = false;
   uint8_t omod = 0;  ///< 0 none, 1 ×2, 2 ×4, 3 ÷2
@@ -146,7 +154,8 @@ struct Instruction {
   const LaneMap* lane_map = nullptr;  ///< DPP
   const void* data = nullptr;         ///< descriptor of the instruction's family (matrix operations)
   const Instruction* second = nullptr;  ///< VOPD: the Y half; both halves read before either writes
-  ExecuteFn inner = nullptr;            ///< the operation itself when `execute` wraps it
+  ExecuteFn inner = nullptr;    ///< variant chosen at run time (by MODE)
+  ExecuteFn wrapped = nullptr;  ///< the operation itself when `execute` wraps it
 };
 
 struct MnemonicInfo {

@@ -49,7 +49,8 @@ struct alignas(64) Wave {
   WaveState state = WaveState::kRunning;
   uint32_t index = 0;     ///< in the workgroup
   uint32_t mode = 0;      ///< MODE register
-  uint32_t mxcsr = 0;     ///< host rounding and denormal control for MODE
+  uint32_t mxcsr = 0x1f80;     ///< host rounding and denormal control for f32 (see set_mode)
+  uint32_t mxcsr_wide = 0x1f80;  ///< the same for f16 and f64, which have their own MODE fields
   const Instruction* code = nullptr;  ///< first instruction of the object
   Workgroup* workgroup = nullptr;
   uint64_t instructions = 0;  ///< executed so far
@@ -88,7 +89,7 @@ struct Workgroup {
   const LaunchContext* launch = nullptr;
   const AllocationTable* memory = nullptr;
   uint64_t window_begin = 1, window_end = 0;  ///< allocation that was hit last
-  bool observed = false;
+  uint64_t sequence = 0;  ///< place in the order of this round (see run/scheduler.h)
   MemoryAccess* access = nullptr;
   WorkgroupObserver* observer = nullptr;
   std::unique_ptr<uint32_t[], void (*)(uint32_t*)> registers{nullptr, +[](uint32_t* p) { std::free(p); }};

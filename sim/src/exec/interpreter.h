@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "exec/registry.h"
+
+namespace crest_sim::CREST_SIM_LEVEL {
+
+/// Matrix instructions are found by name in sim/src/matrix.
+bool bind_matrix(Instruction& instruction, const std::string& name, const BindContext& context);
+
+const Registry& registry();
+
+}  // namespace crest_sim::CREST_SIM_LEVEL

@@ -1,0 +1,71 @@
+// exp2, log2, reciprocals and roots as the hardware offers them: about 1 ulp there, from unpublished tables; here the f64
+// result rounded once. Denormal inputs and results of the f32 forms are flushed (LLVM's lowering relies on no more).
+#pragma once
+
+#include <cmath>
+
+#include "exec/float_rules.h"
+
+namespace crest_sim::CREST_SIM_LEVEL {
+
+inline float flush(float x) { return as_float((as_bits(x) & 0x7f800000) ? as_bits(x) : as_bits(x) & 0x80000000); }
+
+/// 2^x for |x| ≤ 2000, relative error below 2^-40: Taylor in x·ln 2 around the nearest integer.
+inline double exp2_wide(double x) {
+  double n = __builtin_roundeven(x), t = (x - n) * 0.693147180559945309417;
+  double p = 1.0 / 39916800;
+  p = p * t + 1.0 / 3628800, p = p * t + 1.0 / 362880, p = p * t + 1.0 / 40320, p = p * t + 1.0 / 5040, p = p * t + 1.0 / 720;
+  p = p * t + 1.0 / 120, p = p * t + 1.0 / 24, p = p * t + 1.0 / 6, p = p * t + 0.5, p = p * t + 1.0, p = p * t + 1.0;
+  return as_double(as_bits(p) + (static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(n))) << 52));
+}
+
+inline float exp2_f32(float x) {
+  float bounded = x > 200.0f ? 200.0f : x > -200.0f ? x : -200.0f;  // NaN → -200, repaired below
+  float r = flush(static_cast<float>(exp2_wide(static_cast<double>(flush(bounded)))));
+  return x != x ? x : r;
+}
+
+/// log2 of a positive normal number: exponent + 2/ln 2 · atanh((m - 1)/(m + 1)), m in [√½, √2).
+inline double log2_wide(double x) {
+  uint64_t bits = as_bits(x);
+  uint64_t shifted = bits - 0x3fe6a09e667f3bcdull;
+  double e = static_cast<double>(static_cast<int32_t>(static_cast<int64_t>(shifted) >> 52));
+  double m = as_double(bits - (shifted & 0xfff0000000000000ull));
+  double s = (m - 1.0) / (m + 1.0), z = s * s;
+  double p = 1.0 / 17;
+  p = p * z + 1.0 / 15, p = p * z + 1.0 / 13, p = p * z + 1.0 / 11, p = p * z + 1.0 / 9, p = p * z + 1.0 / 7, p = p * z + 1.0 / 5;
+  p = p * z + 1.0 / 3, p = p * z + 1.0;
+  return e + s * p * 2.885390081777926814720;
+}
+
+inline float log2_f32(float input) {
+  float x = flush(input);
+  bool usable = x > 0.0f && x < __builtin_inff();
+  float r = static_cast<float>(log2_wide(usable ? static_cast<double>(x) : 1.0));
+  float special = x == 0.0f ? -__builtin_inff() : x > 0.0f ? x : x != x ? x : as_float(0x7fc00000);
+  return usable ? r : special;
+}
+
+inline float rcp_f32(float x) { return flush(1.0f / flush(x)); }
+inline float sqrt_f32(float x) { return __builtin_sqrtf(flush(x)); }
+inline float rsq_f32(float input) {
+  float x = flush(input);
+  float r = static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x)));
+  return x == 0.0f ? as_float((as_bits(x) & 0x80000000) | 0x7f800000) : r;
+}
+
+/// Input in revolutions; beyond ±256 the hardware gives 0 (sin) and 1 (cos).
+inline float sin_f32(float x) {
+  if (!(x >= -256.0f && x <= 256.0f)) return x != x || std::isinf(x) ? as_float(0x7fc00000) : 0.0f;
+  double t = static_cast<double>(x);
+  t -= __builtin_roundeven(t);
+  return t == 0 ? as_float(as_bits(x) & 0x80000000) : static_cast<float>(std::sin(t * 6.28318530717958647692));
+}
+inline float cos_f32(float x) {
+  if (!(x >= -256.0f && x <= 256.0f)) return x != x || std::isinf(x) ? as_float(0x7fc00000) : 1.0f;
+  double t = static_cast<double>(x);
+  t -= __builtin_roundeven(t);
+  return static_cast<float>(std::cos(t * 6.28318530717958647692));
+}
+
+}  // namespace crest_sim::CREST_SIM_LEVEL
