@@ -274,9 +274,11 @@ class Builder {
       if (!bit) continue;
       auto list = parse_list(m.value);
       for (size_t i = 0; i < list.size(); ++i) {
-        Operand* o = i < out.src_count ? &out.src[i] : out.dst_count ? &out.dst[0] : nullptr;
-        if (!o) continue;
-        o->mods = static_cast<uint8_t>(list[i] ? o->mods | bit : o->mods & ~bit);
+        // An element more than there are sources is for the destination; byte selectors have an unused source between.
+        bool destination = i + 1 == list.size() && i >= out.src_count;
+        if (i >= 5 || (destination && out.dst_count == 0)) break;
+        Operand& o = destination ? out.dst[0] : out.src[i];
+        o.mods = static_cast<uint8_t>(list[i] ? o.mods | bit : o.mods & ~bit);
       }
     }
     if (text.mnemonic.ends_with("_sdwa")) out.sdwa = true;

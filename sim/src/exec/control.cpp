@@ -112,8 +112,8 @@ void write_hwreg(Wave& w, const Instruction& i, u32 value) {
 
 void register_modes(Registry& r) {
   r.add<getreg>("s_getreg_b32");
-  r.add<[](Wave& w, const Instruction& i) { write_hwreg(w, i, scalar(w, i.src[0])); }>("s_setreg_b32");
-  r.add<[](Wave& w, const Instruction& i) { write_hwreg(w, i, scalar(w, i.src[0])); }>("s_setreg_imm32_b32");
+  r.add<[](Wave& w, const Instruction& i) { write_hwreg(w, i, scalar(w, i.src[i.src_count - 1])); }>("s_setreg_b32");
+  r.add<[](Wave& w, const Instruction& i) { write_hwreg(w, i, scalar(w, i.src[i.src_count - 1])); }>("s_setreg_imm32_b32");
   r.add<[](Wave& w, const Instruction& i) { enter_mode(w, (w.mode & ~15u) | (static_cast<u32>(i.offset) & 15)); }>("s_round_mode");
   r.add<[](Wave& w, const Instruction& i) { enter_mode(w, (w.mode & ~0xf0u) | (static_cast<u32>(i.offset) & 15) << 4); }>("s_denorm_mode");
   r.add<[](Wave& w, const Instruction& i) { w.priority = static_cast<uint16_t>(i.offset & 3); }>("s_setprio");

@@ -24,16 +24,20 @@ void compute_addresses(Wave& w, const Instruction& i, u64* out) {
   }
 }
 
+/// Loads that see other workgroups' stores (agent scope: sc1 on CDNA, glc on RDNA3) are how kernels wait for each other.
+void await_coherence(Wave& w, const Instruction& i) {
+  if (!(i.cache & (w.workgroup->launch->target->cdna ? kCacheSc1 : kCacheSc0))) return;
+  ++w.workgroup->yields;
+  wait_for_turn(w);
+}
+
 template <Format F>
 struct Load {
   static void run(Wave& w, const Instruction& i) {
     MemoryAccess& a = begin_access(w, MemorySpace::kGlobal, AccessKind::kLoad, format_bytes(F), w.exec());
     compute_addresses(w, i, a.address[0]);
     check_global(w, i, a.address[0], format_bytes(F), a.lanes);
-    if (i.cache & (kCacheSc1 | kCacheSc0)) [[unlikely]] {
-      if (i.cache & kCacheSc1 || w.lanes == 32) ++w.workgroup->yields;
-      wait_for_turn(w);
-    }
+    if (i.cache & (kCacheSc1 | kCacheSc0)) [[unlikely]] await_coherence(w, i);
     load_rows<F>(w, row(w, i.dst[0]), nullptr, a.address[0], a.lanes);
   }
 };
@@ -143,6 +147,7 @@ struct FlatLoad {
     u32* d = row(w, i.dst[0]);
     if (!any_aperture(a.address[0], a.lanes)) {
       check_global(w, i, a.address[0], bytes, a.lanes);
+      if (i.cache & (kCacheSc1 | kCacheSc0)) [[unlikely]] await_coherence(w, i);
       load_rows<F>(w, d, nullptr, a.address[0], a.lanes);
       return;
     }
