@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -12,9 +13,9 @@
 namespace crest_sim::test {
 
 std::vector<Assembled> assemble(const std::string& cpu, uint32_t wave_size, const std::vector<std::string>& lines) {
-  char directory[] = "/tmp/crest_sim_asm_XXXXXX";
-  EXPECT_NE(mkdtemp(directory), nullptr);
-  std::string base = directory, source = base + "/in.s", out = base + "/out", err = base + "/err";
+  std::string base = (std::filesystem::temp_directory_path() / "crest_sim_asm_XXXXXX").string();
+  EXPECT_NE(mkdtemp(base.data()), nullptr);
+  std::string source = base + "/in.s", out = base + "/out", err = base + "/err";
   std::ofstream file(source);
   for (const std::string& line : lines) file << line << "\n";
   file.close();
@@ -48,7 +49,7 @@ std::vector<Assembled> assemble(const std::string& cpu, uint32_t wave_size, cons
   }
   EXPECT_EQ(next, encodings.size()) << "llvm-mc gave another number of encodings than expected";
   for (const std::string& f : {source, out, err}) unlink(f.c_str());
-  rmdir(directory);
+  rmdir(base.c_str());
   return result;
 }
 

@@ -18,7 +18,7 @@ void execute(Machine& m, const std::string& line) {
   m.run(d);
 }
 
-void execute(Machine& m, const Bytes& bytes) {
+void execute_bytes(Machine& m, const Bytes& bytes) {
   Decoded d = decode_one(m.target, m.wave.lanes, bytes);
   ASSERT_TRUE(d.ok) << d.problem;
   m.run(d);
@@ -32,7 +32,7 @@ TEST(SimulatorCases, PairedLdsAccessCountsElements) {
     std::memcpy(&m.lds[i], &v, 4);
   }
   for (int l = 0; l < 64; ++l) m.v(8, l) = static_cast<uint32_t>(32 * l);
-  execute(m, {0x01, 0x03, 0xee, 0xd8, 0x08, 0x00, 0x00, 0x00});  // ds_read2_b64 v[0:3], v8 offset0:1 offset1:3
+  execute_bytes(m, {0x01, 0x03, 0xee, 0xd8, 0x08, 0x00, 0x00, 0x00});  // ds_read2_b64 v[0:3], v8 offset0:1 offset1:3
   for (int l = 0; l < 64; ++l) {
     EXPECT_EQ(m.v(0, l), 32u * l + 8);
     EXPECT_EQ(m.v(1, l), 32u * l + 12);
@@ -82,10 +82,13 @@ TEST(SimulatorCases, DualIssueReadsBeforeWriting) {
   for (Arch arch : {Arch::kGfx1100, Arch::kGfx1151}) {
     Machine m(arch, 32);
     for (int l = 0; l < 32; ++l) m.v(0, l) = 100u + l, m.v(1, l) = 200u + l;
-    execute(m, {0x01, 0x01, 0x10, 0xca, 0x00, 0x01, 0x00, 0x00});  // v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0
-    for (int l = 0; l < 32; ++l) EXPECT_EQ(m.v(0, l), 200u + l), EXPECT_EQ(m.v(1, l), 100u + l);
+    execute_bytes(m, {0x01, 0x01, 0x10, 0xca, 0x00, 0x01, 0x00, 0x00});  // v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0
+    for (int l = 0; l < 32; ++l) {
+      EXPECT_EQ(m.v(0, l), 200u + l);
+      EXPECT_EQ(m.v(1, l), 100u + l);
+    }
     m.set_exec(0x00ff00ff);
-    execute(m, {0x01, 0x01, 0x10, 0xca, 0x00, 0x01, 0x00, 0x00});
+    execute_bytes(m, {0x01, 0x01, 0x10, 0xca, 0x00, 0x01, 0x00, 0x00});
     for (int l = 0; l < 32; ++l) {
       bool swapped = 0x00ff00ff >> l & 1;
       EXPECT_EQ(m.v(0, l), (swapped ? 100u : 200u) + l);
@@ -132,10 +135,10 @@ TEST(SimulatorCases, CompareExecutionMask) {
     for (uint32_t l = 0; l < m->wave.lanes; ++l) m->v(0, int(l)) = l, m->v(1, int(l)) = 10;
     m->wave.write64(cell::kVcc, 0x5555);
   }
-  execute(cdna, {0x00, 0x03, 0xb2, 0x7d});  // v_cmpx_lt_u32_e32 vcc, v0, v1
+  execute_bytes(cdna, {0x00, 0x03, 0xb2, 0x7d});  // v_cmpx_lt_u32_e32 vcc, v0, v1
   EXPECT_EQ(cdna.wave.exec(), 0x3ffu);
   EXPECT_EQ(cdna.wave.vcc(), 0x3ffu);
-  execute(rdna, {0x00, 0x03, 0x92, 0x7d});  // v_cmpx_lt_u32_e32 v0, v1
+  execute_bytes(rdna, {0x00, 0x03, 0x92, 0x7d});  // v_cmpx_lt_u32_e32 v0, v1
   EXPECT_EQ(rdna.wave.exec(), 0x3ffu);
   EXPECT_EQ(rdna.wave.vcc(), 0x5555u);
 }

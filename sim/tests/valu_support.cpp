@@ -125,7 +125,7 @@ void ValuTester::plan(const ValuOp& op) {
   auto base = [&] {
     Form f;
     for (size_t k = 0; k < n; ++k) f.sources.push_back({SourceForm::kVector, 1 + 2 * static_cast<int>(k) + (is_wide(type(k)) ? 1 : 0), 0});
-    f.keep_half = !cdna_ && is_half(d);
+    f.keep_half = is_half(d) && (!cdna_ || n == 3);  // on gfx9 only the VOP3-only operations keep the upper half
     return f;
   };
   auto source_text = [&](const Form& f, size_t k) {

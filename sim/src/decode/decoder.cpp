@@ -165,7 +165,7 @@ class Builder {
     const auto& ops = text.operands;
     size_t n = raw_.defs;
     if (starts(base, "v_cmp")) return ops.size() >= 3 ? 1 : 0;
-    if (starts(base, "v_swap_") || has(base, "_swap_b32")) return 2;
+    if (starts(base, "v_swap_") || (starts(base, "v_permlane") && has(base, "_swap_b32"))) return 2;
     if (n == 1 && has_carry_out(base) && ops.size() > 3) return 2;
     return std::min(n, ops.size());
   }
@@ -209,7 +209,10 @@ class Builder {
     bool store = has(base, "store"), atomic = has(base, "atomic") || has(base, "_csub");
     bool to_lds = has(base, "_lds_");
     if (to_lds) out.flags |= kFlagLds;
-    if (buffer && ops.empty()) return true;  // buffer_gl0_inv …
+    if (buffer && (ops.empty() || ops[0].kind == TextOperand::kMacro)) {  // buffer_gl0_inv, "buffer_inv sc1"
+      for (const TextOperand& o : ops) out.cache |= o.text == "sc0" ? kCacheSc0 : o.text == "sc1" ? kCacheSc1 : o.text == "nt" ? kCacheNt : 0;
+      return true;
+    }
     size_t i = defs;
     out.src_count = 4;
     auto take = [&](int slot) {

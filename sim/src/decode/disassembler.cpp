@@ -113,6 +113,9 @@ bool Disassembler::decode(std::span<const uint8_t> bytes, uint64_t pc, RawInstru
     McOperand o;
     if (op.isReg()) {
       if (!op.getReg()) continue;
+      // Tied operands repeat a destination, which the text shows once; LLVM even gets their number wrong for the Y half of
+      // VOPD and their half for v_fmac_f16 with op_sel.
+      if (i < description.getNumOperands() && description.getOperandConstraint(i, llvm::MCOI::TIED_TO) >= 0) continue;
       o.kind = McOperand::kRegister;
       o.name = m.registers->getName(op.getReg());
     } else if (op.isImm()) {

@@ -74,7 +74,7 @@ struct Load {
     u64 lanes = compute_addresses(w, i, bytes, a);
     check_global(w, i, a.address[0], bytes, lanes);
     u32* d = row(w, i.dst[0]);
-    load_rows<F>(w, d, nullptr, a.address[0], lanes);
+    load_rows<F>(w, d, 0, a.address[0], lanes);
     for_active(a.clipped, [&](int l) {
       for (u32 k = 0; k < format_dwords(F); ++k) d[k * w.lanes + static_cast<u32>(l)] = is_small(F) ? extend<F>(0, d[l]) : 0;
     });
@@ -88,7 +88,7 @@ struct Store {
     MemoryAccess& a = begin_access(w, MemorySpace::kGlobal, AccessKind::kStore, bytes, 0);
     u64 lanes = compute_addresses(w, i, bytes, a);
     check_global(w, i, a.address[0], bytes, lanes);
-    store_rows<F>(w, row(w, i.src[1]), nullptr, a.address[0], lanes);
+    store_rows<F>(w, row(w, i.src[1]), 0, a.address[0], lanes);
   }
 };
 

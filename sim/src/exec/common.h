@@ -39,7 +39,7 @@ inline void set_lane_mask(Wave& w, uint16_t reg, uint64_t mask) {
 template <class Body>
 [[gnu::always_inline]] inline void for_lanes(uint32_t lanes, Body&& body) {
   for (uint32_t base = 0; base < lanes; base += 32) {
-#pragma clang loop vectorize(assume_safety) interleave(enable)
+#pragma clang loop vectorize(assume_safety) interleave_count(2) unroll(disable)
     for (uint32_t l = 0; l < 32; ++l) body(base + l);
   }
 }
@@ -54,7 +54,7 @@ inline void for_active(uint64_t mask, Body&& body) {
 inline void expand_mask(uint64_t mask, uint32_t* out, uint32_t lanes) {
   for (uint32_t base = 0; base < lanes; base += 32) {
     uint32_t half = static_cast<uint32_t>(mask >> base);
-#pragma clang loop vectorize(assume_safety)
+#pragma clang loop vectorize(assume_safety) interleave_count(2) unroll(disable)
     for (uint32_t l = 0; l < 32; ++l) out[base + l] = (half & (1u << l)) ? ~0u : 0u;
   }
 }

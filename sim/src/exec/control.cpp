@@ -159,7 +159,7 @@ void register_control(Registry& r) {
   r.add<sleep>("s_sleep");
   r.add<trap>("s_trap");
   for (auto name :
-       {"s_nop", "s_waitcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_waitcnt_expcnt", "s_waitcnt_depctr", "s_wait_idle",
+       {"s_nop", "s_waitcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_waitcnt_expcnt", "s_waitcnt_depctr", "s_wait_idle", "s_wakeup", "s_sethalt",
         "s_wait_event", "s_delay_alu", "s_clause", "s_sendmsg", "s_sendmsghalt", "s_set_inst_prefetch_distance", "s_inst_prefetch", "s_code_end",
         "s_version", "s_incperflevel", "s_decperflevel", "s_setkill", "s_ttracedata", "s_ttracedata_imm", "s_icache_inv", "s_dcache_inv",
         "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol", "s_gl1_inv", "buffer_gl0_inv", "buffer_gl1_inv", "buffer_inv", "buffer_wbl2",

@@ -38,7 +38,7 @@ struct Load {
     compute_addresses(w, i, a.address[0]);
     check_global(w, i, a.address[0], format_bytes(F), a.lanes);
     if (i.cache & (kCacheSc1 | kCacheSc0)) [[unlikely]] await_coherence(w, i);
-    load_rows<F>(w, row(w, i.dst[0]), nullptr, a.address[0], a.lanes);
+    load_rows<F>(w, row(w, i.dst[0]), 0, a.address[0], a.lanes);
   }
 };
 
@@ -48,7 +48,7 @@ struct Store {
     MemoryAccess& a = begin_access(w, MemorySpace::kGlobal, AccessKind::kStore, format_bytes(F), w.exec());
     compute_addresses(w, i, a.address[0]);
     check_global(w, i, a.address[0], format_bytes(F), a.lanes);
-    store_rows<F>(w, row(w, i.src[1]), nullptr, a.address[0], a.lanes);
+    store_rows<F>(w, row(w, i.src[1]), 0, a.address[0], a.lanes);
   }
 };
 
@@ -148,7 +148,7 @@ struct FlatLoad {
     if (!any_aperture(a.address[0], a.lanes)) {
       check_global(w, i, a.address[0], bytes, a.lanes);
       if (i.cache & (kCacheSc1 | kCacheSc0)) [[unlikely]] await_coherence(w, i);
-      load_rows<F>(w, d, nullptr, a.address[0], a.lanes);
+      load_rows<F>(w, d, 0, a.address[0], a.lanes);
       return;
     }
     FlatTarget targets[64];
@@ -172,7 +172,7 @@ struct FlatStore {
     const u32* s = row(w, i.src[1]);
     if (!any_aperture(a.address[0], a.lanes)) {
       check_global(w, i, a.address[0], bytes, a.lanes);
-      store_rows<F>(w, s, nullptr, a.address[0], a.lanes);
+      store_rows<F>(w, s, 0, a.address[0], a.lanes);
       return;
     }
     FlatTarget targets[64];

@@ -13,12 +13,16 @@ void compute_offsets(Wave& w, const Instruction& i, u32 offset, u64* out) {
   for_lanes(w.lanes, [&](u32 l) { out[l] = a[l] + offset; });
 }
 
+u64 lds_base(const Wave& w) { return reinterpret_cast<u64>(w.workgroup->lds); }
+
 void check_lds(Wave& w, const Instruction& i, const u64* offset, u32 bytes, u64 mask) {
   u64 size = w.workgroup->lds_bytes;
   if (mask == w.full_exec && size >= bytes) {
     u64 bad = 0, limit = size - bytes;
-    for (u32 base = 0; base < w.lanes; base += 32)
+    for (u32 base = 0; base < w.lanes; base += 32) {
+#pragma clang loop vectorize(enable) interleave_count(2) unroll(disable)
       for (u32 l = 0; l < 32; ++l) bad |= static_cast<u64>(offset[base + l] > limit);
+    }
     if (!bad) return;
   }
   for_active(mask, [&](int l) {
@@ -32,7 +36,7 @@ struct Load {
     MemoryAccess& a = begin_access(w, MemorySpace::kLds, AccessKind::kLoad, format_bytes(F), w.exec());
     compute_offsets(w, i, static_cast<u32>(i.offset), a.address[0]);
     check_lds(w, i, a.address[0], format_bytes(F), a.lanes);
-    load_rows<F>(w, row(w, i.dst[0]), w.workgroup->lds, a.address[0], a.lanes);
+    load_rows<F>(w, row(w, i.dst[0]), lds_base(w), a.address[0], a.lanes);
   }
 };
 
@@ -42,7 +46,7 @@ struct Store {
     MemoryAccess& a = begin_access(w, MemorySpace::kLds, AccessKind::kStore, format_bytes(F), w.exec());
     compute_offsets(w, i, static_cast<u32>(i.offset), a.address[0]);
     check_lds(w, i, a.address[0], format_bytes(F), a.lanes);
-    store_rows<F>(w, row(w, i.src[1]), w.workgroup->lds, a.address[0], a.lanes);
+    store_rows<F>(w, row(w, i.src[1]), lds_base(w), a.address[0], a.lanes);
   }
 };
 
@@ -57,8 +61,8 @@ void load_pair(Wave& w, const Instruction& i) {
   check_lds(w, i, a.address[0], bytes, a.lanes);
   check_lds(w, i, a.address[1], bytes, a.lanes);
   u32* d = row(w, i.dst[0]);
-  load_rows<F>(w, d, w.workgroup->lds, a.address[0], a.lanes);
-  load_rows<F>(w, d + format_dwords(F) * w.lanes, w.workgroup->lds, a.address[1], a.lanes);
+  load_rows<F>(w, d, lds_base(w), a.address[0], a.lanes);
+  load_rows<F>(w, d + format_dwords(F) * w.lanes, lds_base(w), a.address[1], a.lanes);
 }
 
 template <Format F, u32 Stride>
@@ -70,8 +74,8 @@ void store_pair(Wave& w, const Instruction& i) {
   compute_offsets(w, i, static_cast<u32>(i.offset2) * unit, a.address[1]);
   check_lds(w, i, a.address[0], bytes, a.lanes);
   check_lds(w, i, a.address[1], bytes, a.lanes);
-  store_rows<F>(w, row(w, i.src[1]), w.workgroup->lds, a.address[0], a.lanes);
-  store_rows<F>(w, row(w, i.src[2]), w.workgroup->lds, a.address[1], a.lanes);
+  store_rows<F>(w, row(w, i.src[1]), lds_base(w), a.address[0], a.lanes);
+  store_rows<F>(w, row(w, i.src[2]), lds_base(w), a.address[1], a.lanes);
 }
 
 /// Address = M0 + offset + lane · 4.
@@ -80,14 +84,14 @@ void load_by_lane(Wave& w, const Instruction& i) {
   u32 base = (w.s[cell::kM0] & 0xffff) + static_cast<u32>(i.offset);
   for (u32 l = 0; l < w.lanes; ++l) a.address[0][l] = base + l * 4;
   check_lds(w, i, a.address[0], 4, a.lanes);
-  load_rows<Format::kB32>(w, row(w, i.dst[0]), w.workgroup->lds, a.address[0], a.lanes);
+  load_rows<Format::kB32>(w, row(w, i.dst[0]), lds_base(w), a.address[0], a.lanes);
 }
 void store_by_lane(Wave& w, const Instruction& i) {
   MemoryAccess& a = begin_access(w, MemorySpace::kLds, AccessKind::kStore, 4, w.exec());
   u32 base = (w.s[cell::kM0] & 0xffff) + static_cast<u32>(i.offset);
   for (u32 l = 0; l < w.lanes; ++l) a.address[0][l] = base + l * 4;
   check_lds(w, i, a.address[0], 4, a.lanes);
-  store_rows<Format::kB32>(w, row(w, i.src[0]), w.workgroup->lds, a.address[0], a.lanes);
+  store_rows<Format::kB32>(w, row(w, i.src[0]), lds_base(w), a.address[0], a.lanes);
 }
 
 /// Lane l reads lane (address / 4) mod lanes; inactive sources give 0.

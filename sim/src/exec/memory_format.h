@@ -49,15 +49,20 @@ inline uint32_t read_small(const uint8_t* p) {
   return v;
 }
 
+/// Addresses stay integers until they are used: the global base is 0, and arithmetic on a null pointer has no meaning in C++.
+inline uint8_t* at_host(uint64_t address) { return reinterpret_cast<uint8_t*>(address); }
+
 inline bool is_contiguous(const uint64_t* offset, uint32_t lanes, uint64_t step) {
   uint64_t first = offset[0], differ = 0;
-  for (uint32_t base = 0; base < lanes; base += 32)
+  for (uint32_t base = 0; base < lanes; base += 32) {
+#pragma clang loop vectorize(enable) interleave_count(2) unroll(disable)
     for (uint32_t l = 0; l < 32; ++l) differ |= offset[base + l] ^ (first + (base + l) * step);
+  }
   return differ == 0;
 }
 
 /// Four lanes at once: 4×4 transposition between lane order and register order.
-inline void load_quad4(uint32_t* d, uint32_t stride, const uint8_t* base, const uint64_t* o) {
+inline void load_quad4(uint32_t* d, uint32_t stride, uint64_t base, const uint64_t* o) {
   __m128 a = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[0])), b = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[1]));
   __m128 c = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[2])), e = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[3]));
   _MM_TRANSPOSE4_PS(a, b, c, e);
@@ -66,13 +71,13 @@ inline void load_quad4(uint32_t* d, uint32_t stride, const uint8_t* base, const 
   _mm_store_ps(reinterpret_cast<float*>(d + 2 * stride), c);
   _mm_store_ps(reinterpret_cast<float*>(d + 3 * stride), e);
 }
-inline void load_quad2(uint32_t* d, uint32_t stride, const uint8_t* base, const uint64_t* o) {
+inline void load_quad2(uint32_t* d, uint32_t stride, uint64_t base, const uint64_t* o) {
   __m128d ab = _mm_loadh_pd(_mm_load_sd(reinterpret_cast<const double*>(base + o[0])), reinterpret_cast<const double*>(base + o[1]));
   __m128d ce = _mm_loadh_pd(_mm_load_sd(reinterpret_cast<const double*>(base + o[2])), reinterpret_cast<const double*>(base + o[3]));
   _mm_store_ps(reinterpret_cast<float*>(d), _mm_shuffle_ps(_mm_castpd_ps(ab), _mm_castpd_ps(ce), 0x88));
   _mm_store_ps(reinterpret_cast<float*>(d + stride), _mm_shuffle_ps(_mm_castpd_ps(ab), _mm_castpd_ps(ce), 0xdd));
 }
-inline void store_quad4(const uint32_t* s, uint32_t stride, uint8_t* base, const uint64_t* o) {
+inline void store_quad4(const uint32_t* s, uint32_t stride, uint64_t base, const uint64_t* o) {
   __m128 a = _mm_load_ps(reinterpret_cast<const float*>(s)), b = _mm_load_ps(reinterpret_cast<const float*>(s + stride));
   __m128 c = _mm_load_ps(reinterpret_cast<const float*>(s + 2 * stride)), e = _mm_load_ps(reinterpret_cast<const float*>(s + 3 * stride));
   _MM_TRANSPOSE4_PS(a, b, c, e);
@@ -81,7 +86,7 @@ inline void store_quad4(const uint32_t* s, uint32_t stride, uint8_t* base, const
   _mm_storeu_ps(reinterpret_cast<float*>(base + o[2]), c);
   _mm_storeu_ps(reinterpret_cast<float*>(base + o[3]), e);
 }
-inline void store_quad2(const uint32_t* s, uint32_t stride, uint8_t* base, const uint64_t* o) {
+inline void store_quad2(const uint32_t* s, uint32_t stride, uint64_t base, const uint64_t* o) {
   __m128 a = _mm_load_ps(reinterpret_cast<const float*>(s)), b = _mm_load_ps(reinterpret_cast<const float*>(s + stride));
   __m128d lo = _mm_castps_pd(_mm_unpacklo_ps(a, b)), hi = _mm_castps_pd(_mm_unpackhi_ps(a, b));
   _mm_storel_pd(reinterpret_cast<double*>(base + o[0]), lo);
@@ -91,22 +96,22 @@ inline void store_quad2(const uint32_t* s, uint32_t stride, uint8_t* base, const
 }
 
 /// d[k][lane] = dword k at base + offset[lane], for the lanes of `mask`. All addresses have been checked. The destination may
-/// be the register pair that held the addresses: `offset` is a copy.
+/// be the register pair that held the addresses: `offset` is a copy. `base` is 0 for global memory.
 template <Format F>
-inline void load_rows(const Wave& w, uint32_t* d, const uint8_t* base, const uint64_t* offset, uint64_t mask) {
+inline void load_rows(const Wave& w, uint32_t* d, uint64_t base, const uint64_t* offset, uint64_t mask) {
   constexpr uint32_t n = format_dwords(F), bytes = format_bytes(F);
   uint32_t lanes = w.lanes;
   if constexpr (is_small(F)) {
-    for_active(mask, [&](int l) { d[l] = extend<F>(read_small<bytes>(base + offset[l]), d[l]); });
+    for_active(mask, [&](int l) { d[l] = extend<F>(read_small<bytes>(at_host(base + offset[l])), d[l]); });
     return;
   }
   if (mask == w.full_exec) {
     if constexpr (n == 1) {
       if (is_contiguous(offset, lanes, 4)) {
-        std::memcpy(d, base + offset[0], lanes * 4);
+        std::memcpy(d, at_host(base + offset[0]), lanes * 4);
         return;
       }
-      for (uint32_t l = 0; l < lanes; ++l) std::memcpy(d + l, base + offset[l], 4);
+      for (uint32_t l = 0; l < lanes; ++l) std::memcpy(d + l, at_host(base + offset[l]), 4);
       return;
     }
     if constexpr (n == 4) {
@@ -120,29 +125,29 @@ inline void load_rows(const Wave& w, uint32_t* d, const uint8_t* base, const uin
   }
   for_active(mask, [&](int l) {
     uint32_t t[n];
-    std::memcpy(t, base + offset[l], bytes);
+    std::memcpy(t, at_host(base + offset[l]), bytes);
     for (uint32_t k = 0; k < n; ++k) d[k * lanes + static_cast<uint32_t>(l)] = t[k];
   });
 }
 
 template <Format F>
-inline void store_rows(const Wave& w, const uint32_t* s, uint8_t* base, const uint64_t* offset, uint64_t mask) {
+inline void store_rows(const Wave& w, const uint32_t* s, uint64_t base, const uint64_t* offset, uint64_t mask) {
   constexpr uint32_t n = format_dwords(F), bytes = format_bytes(F);
   uint32_t lanes = w.lanes;
   if constexpr (is_small(F)) {
     for_active(mask, [&](int l) {
       uint32_t v = reduce<F>(s[l]);
-      std::memcpy(base + offset[l], &v, bytes);
+      std::memcpy(at_host(base + offset[l]), &v, bytes);
     });
     return;
   }
   if (mask == w.full_exec) {
     if constexpr (n == 1) {
       if (is_contiguous(offset, lanes, 4)) {
-        std::memcpy(base + offset[0], s, lanes * 4);
+        std::memcpy(at_host(base + offset[0]), s, lanes * 4);
         return;
       }
-      for (uint32_t l = 0; l < lanes; ++l) std::memcpy(base + offset[l], s + l, 4);
+      for (uint32_t l = 0; l < lanes; ++l) std::memcpy(at_host(base + offset[l]), s + l, 4);
       return;
     }
     if constexpr (n == 4) {
@@ -157,7 +162,7 @@ inline void store_rows(const Wave& w, const uint32_t* s, uint8_t* base, const ui
   for_active(mask, [&](int l) {
     uint32_t t[n];
     for (uint32_t k = 0; k < n; ++k) t[k] = s[k * lanes + static_cast<uint32_t>(l)];
-    std::memcpy(base + offset[l], t, bytes);
+    std::memcpy(at_host(base + offset[l]), t, bytes);
   });
 }
 
@@ -212,8 +217,10 @@ inline void check_global(Wave& w, const Instruction& i, const uint64_t* address,
   uint64_t size = g.window_end - g.window_begin, limit = size - bytes;
   if (mask == w.full_exec && g.window_end > g.window_begin && size >= bytes) {
     uint64_t bad = 0, begin = g.window_begin;
-    for (uint32_t base = 0; base < w.lanes; base += 32)
+    for (uint32_t base = 0; base < w.lanes; base += 32) {
+#pragma clang loop vectorize(enable) interleave_count(2) unroll(disable)
       for (uint32_t l = 0; l < 32; ++l) bad |= static_cast<uint64_t>(address[base + l] - begin > limit);
+    }
     if (!bad) return;
   }
   for_active(mask, [&](int l) {

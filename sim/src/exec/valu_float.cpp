@@ -14,6 +14,44 @@ void by_ieee(Wave& w, const Instruction& i) {
   fn(w, i);
 }
 
+/// minNum/maxNum of numbers.
+template <bool Max>
+inline u32 pick32_numbers(u32 a, u32 b) {
+  float x = as_float(a), y = as_float(b);
+  return (Max ? x > y : x < y) ? a : x == y ? (Max ? a & b : a | b) : b;
+}
+
+/// True if any lane holds a NaN.
+inline bool any_nan(const u32* a, u32 lanes) {
+  u32 any = 0;
+  for (u32 base = 0; base < lanes; base += 32) {
+#pragma clang loop vectorize(enable) interleave_count(2) unroll(disable)
+    for (u32 l = 0; l < 32; ++l) any |= static_cast<u32>((a[base + l] & 0x7fffffff) > 0x7f800000);
+  }
+  return any != 0;
+}
+
+/// v_max_f32, v_min3_f32 …: rows without NaNs, which is nearly always, take a short way. `First` is max for the first pair,
+/// `Second` for the third operand; the other cases go to the full rules.
+template <bool First, bool Second, int N>
+void pick_rows(Wave& w, const Instruction& i) {
+  Row buffers[N];
+  const u32* a[N];
+  uint64_t exec = w.exec();
+  bool nan = false;
+  for (int k = 0; k < N; ++k) {
+    a[k] = stage(w, i, k, B, buffers[k], exec);
+    nan = nan || any_nan(a[k], w.lanes);
+  }
+  if (exec != w.full_exec || nan) return by_ieee(w, i);
+  u32* d = row(w, i.dst[0]);
+  for_lanes(w.lanes, [&](u32 l) {
+    u32 r = pick32_numbers<First>(a[0][l], a[1][l]);
+    if constexpr (N == 3) r = pick32_numbers<Second>(r, a[2][l]);
+    d[l] = r;
+  });
+}
+
 template <class Ieee, class Plain, Type D, Type... S>
 ExecuteFn bind_by_ieee(Instruction& i, const BindContext& c) {
   i.inner = bind_valu<Ieee, D, S...>(i, c);
@@ -21,12 +59,22 @@ ExecuteFn bind_by_ieee(Instruction& i, const BindContext& c) {
   return i.inner ? by_ieee : nullptr;
 }
 
-template <class Ieee, class Plain>
+template <bool Max, class Ieee, class Plain>
 void add_pick(Registry& r, const char* name, Ieee, Plain) {
-  r.add(name, bind_by_ieee<Ieee, Plain, B, B, B>);
+  r.add(name, [](Instruction& i, const BindContext& c) -> ExecuteFn {
+    ExecuteFn full = bind_by_ieee<Ieee, Plain, B, B, B>(i, c);
+    return full && i.dpp == Dpp::kNone && !i.sdwa && !i.clamp && !i.omod ? pick_rows<Max, Max, 2> : full;
+  });
+}
+template <bool First, bool Second, class Ieee, class Plain>
+void add_pick3(Registry& r, const char* name, Ieee, Plain) {
+  r.add(name, [](Instruction& i, const BindContext& c) -> ExecuteFn {
+    ExecuteFn full = bind_by_ieee<Ieee, Plain, B, B, B, B>(i, c);
+    return full && !i.dst[0].mods && i.dpp == Dpp::kNone && !i.clamp && !i.omod ? pick_rows<First, Second, 3> : full;
+  });
 }
 template <class Ieee, class Plain>
-void add_pick3(Registry& r, const char* name, Ieee, Plain) {
+void add_median(Registry& r, const char* name, Ieee, Plain) {
   r.add(name, bind_by_ieee<Ieee, Plain, B, B, B, B>);
 }
 
@@ -55,16 +103,16 @@ void register_arithmetic(Registry& r) {
 }
 
 void register_select(Registry& r) {
-  add_pick(r, "v_max_f32", [](u32 a, u32 b) { return pick32<true, true>(a, b); }, [](u32 a, u32 b) { return pick32<true, false>(a, b); });
-  add_pick(r, "v_min_f32", [](u32 a, u32 b) { return pick32<false, true>(a, b); }, [](u32 a, u32 b) { return pick32<false, false>(a, b); });
-  add_pick3(r, "v_max3_f32", [](u32 a, u32 b, u32 c) { return pick32<true, true>(pick32<true, true>(a, b), c); },
+  add_pick<true>(r, "v_max_f32", [](u32 a, u32 b) { return pick32<true, true>(a, b); }, [](u32 a, u32 b) { return pick32<true, false>(a, b); });
+  add_pick<false>(r, "v_min_f32", [](u32 a, u32 b) { return pick32<false, true>(a, b); }, [](u32 a, u32 b) { return pick32<false, false>(a, b); });
+  add_pick3<true, true>(r, "v_max3_f32", [](u32 a, u32 b, u32 c) { return pick32<true, true>(pick32<true, true>(a, b), c); },
             [](u32 a, u32 b, u32 c) { return pick32<true, false>(pick32<true, false>(a, b), c); });
-  add_pick3(r, "v_min3_f32", [](u32 a, u32 b, u32 c) { return pick32<false, true>(pick32<false, true>(a, b), c); },
+  add_pick3<false, false>(r, "v_min3_f32", [](u32 a, u32 b, u32 c) { return pick32<false, true>(pick32<false, true>(a, b), c); },
             [](u32 a, u32 b, u32 c) { return pick32<false, false>(pick32<false, false>(a, b), c); });
-  add_pick3(r, "v_med3_f32", [](u32 a, u32 b, u32 c) { return median32<true>(a, b, c); }, [](u32 a, u32 b, u32 c) { return median32<false>(a, b, c); });
-  add_pick3(r, "v_maxmin_f32", [](u32 a, u32 b, u32 c) { return pick32<false, true>(pick32<true, true>(a, b), c); },
+  add_median(r, "v_med3_f32", [](u32 a, u32 b, u32 c) { return median32<true>(a, b, c); }, [](u32 a, u32 b, u32 c) { return median32<false>(a, b, c); });
+  add_pick3<true, false>(r, "v_maxmin_f32", [](u32 a, u32 b, u32 c) { return pick32<false, true>(pick32<true, true>(a, b), c); },
             [](u32 a, u32 b, u32 c) { return pick32<false, false>(pick32<true, false>(a, b), c); });
-  add_pick3(r, "v_minmax_f32", [](u32 a, u32 b, u32 c) { return pick32<true, true>(pick32<false, true>(a, b), c); },
+  add_pick3<false, true>(r, "v_minmax_f32", [](u32 a, u32 b, u32 c) { return pick32<true, true>(pick32<false, true>(a, b), c); },
             [](u32 a, u32 b, u32 c) { return pick32<true, false>(pick32<false, false>(a, b), c); });
   // gfx950: IEEE-754-2019 minimum and maximum of three; a NaN wins.
   auto nan_or = [](u32 a, u32 b, u32 c, u32 number) { return is_nan(a) ? a | 0x400000 : is_nan(b) ? b | 0x400000 : is_nan(c) ? c | 0x400000 : number; };

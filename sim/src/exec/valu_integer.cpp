@@ -60,6 +60,19 @@ inline u32 lerp(u32 a, u32 b, u32 c) {
   return out;
 }
 
+/// gfx950: two shifted values saturated to bytes.
+template <bool Signed>
+inline u32 shift_pack(u32 a, u32 b, u32 shift) {
+  auto one = [&](u32 x) {
+    i32 v = s(x) >> (shift & 31), low = Signed ? -128 : 0, high = Signed ? 127 : 255;
+    return static_cast<u32>(v < low ? low : v > high ? high : v) & 255;
+  };
+  return one(a) | one(b) << 8;
+}
+
+/// gfx950: one step of the pseudo-random generator (a 32-bit linear feedback shift register).
+inline u32 prng(u32 x) { return (x << 1) ^ (x & 0x80000000 ? 0xc5u : 0u); }
+
 void register_unary(Registry& r) {
   add_valu<U, U>(r, "v_mov_b32", [](u32 a) { return a; });
   r.alias("v_accvgpr_read_b32", "v_mov_b32");
@@ -76,6 +89,7 @@ void register_unary(Registry& r) {
   r.alias("v_clz_i32_u32", "v_ffbh_u32");
   r.alias("v_ctz_i32_b32", "v_ffbl_b32");
   r.alias("v_cls_i32", "v_ffbh_i32");
+  add_general<U, U>(r, "v_prng_b32", [](u32 a) { return prng(a); });
   add_general<Type::kU16, U>(r, "v_sat_pk_u8_i16", [](u32 a) {
     auto sat = [](i32 x) { return static_cast<u32>(x < 0 ? 0 : x > 255 ? 255 : x); };
     return sat(static_cast<int16_t>(a)) | sat(static_cast<int16_t>(a >> 16)) << 8;
@@ -150,6 +164,8 @@ void register_ternary(Registry& r) {
     return d(a & 0xffff, b & 0xffff) + d(a >> 16, b >> 16) + c;
   });
   add_general<U, U, U, U>(r, "v_sad_u32", [](u32 a, u32 b, u32 c) { return (a > b ? a - b : b - a) + c; });
+  add_general<Type::kU16, U, U, U>(r, "v_ashr_pk_i8_i32", [](u32 a, u32 b, u32 c) { return shift_pack<true>(a, b, c); });
+  add_general<Type::kU16, U, U, U>(r, "v_ashr_pk_u8_i32", [](u32 a, u32 b, u32 c) { return shift_pack<false>(a, b, c); });
   add_general<U, U, U, U>(r, "v_lerp_u8", [](u32 a, u32 b, u32 c) { return lerp(a, b, c); });
 }
 

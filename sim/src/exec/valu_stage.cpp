@@ -121,7 +121,7 @@ const uint32_t* stage_part(Wave& w, const Instruction& i, int index, int part, R
 
 void finish(Wave& w, const Instruction& i, Type type, Row& r, uint64_t exec) {
   if (i.omod && is_float(type)) apply_omod(r, i, w, type);
-  if (i.clamp && type == Type::kF32) clamp_float(r, w);
+  if (i.clamp && (type == Type::kF32 || type == Type::kB32)) clamp_float(r, w);
   if (i.clamp && (type == Type::kF16 || type == Type::kB16)) clamp_half(r, w);
   uint32_t* d = row(w, i.dst[0]);
   if (i.sdwa && i.dst_select != Select::kDword) {

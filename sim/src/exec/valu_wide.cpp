@@ -53,18 +53,20 @@ void register_float(Registry& r) {
   add_wide<D, D>(r, "v_rcp_f64", [](double a) { return 1.0 / a; }, Fidelity::kApproximate);
   add_wide<D, D>(r, "v_rsq_f64", [](double a) { return 1.0 / __builtin_sqrt(a); }, Fidelity::kApproximate);
   add_wide<D, D>(r, "v_sqrt_f64", [](double a) { return __builtin_sqrt(a); }, Fidelity::kApproximate);
-  add_wide<U, Q>(r, "v_frexp_exp_i32_f64", [](u64 a) -> u32 {
+  add_wide<U, D>(r, "v_frexp_exp_i32_f64", [](double value) -> u32 {
+    u64 a = as_bits(value);
     int e = exponent64(a);
     u64 m = fraction64(a);
     if (e == 0x7ff || (e == 0 && m == 0)) return 0;
     return static_cast<u32>(e ? e - 1022 : -1010 - __builtin_clzll(m));
   });
-  add_wide<Q, Q>(r, "v_frexp_mant_f64", [](u64 a) -> u64 {
+  add_wide<D, D>(r, "v_frexp_mant_f64", [](double value) -> double {
+    u64 a = as_bits(value);
     int e = exponent64(a);
     u64 m = fraction64(a);
-    if (e == 0x7ff || (e == 0 && m == 0)) return a;
+    if (e == 0x7ff || (e == 0 && m == 0)) return value;
     if (e == 0) m = fraction64(m << (__builtin_clzll(m) - 11));
-    return (a & 0x8000000000000000ull) | 1022ull << 52 | m;
+    return as_double((a & 0x8000000000000000ull) | 1022ull << 52 | m);
   });
 }
 

@@ -75,12 +75,15 @@ Result<uint64_t> Memory::allocate(uint64_t bytes, AllocationKind kind, std::stri
 
 Status Memory::free(uint64_t base) {
   std::lock_guard lock(mutex_);
-  for (Allocation& a : ranges_) {
-    if (a.base != base || a.kind == AllocationKind::kHostRegistered) continue;
+  auto it = std::lower_bound(ranges_.begin(), ranges_.end(), base, [](const Allocation& a, uint64_t value) { return a.base < value; });
+  for (; it != ranges_.end() && it->base == base; ++it) {
+    Allocation& a = *it;
+    if (a.kind == AllocationKind::kHostRegistered) continue;
     if (a.freed) return Error{fmt::format("{} was freed before", title(a))};
     a.freed = true;
     uint64_t first = round_up(a.base, kPage), last = a.end() / kPage * kPage;
     if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    if (a.kind == AllocationKind::kKernarg) ranges_.erase(it);  // one per launch: not kept for reports
     table_ = nullptr;
     return Unit{};
   }

@@ -180,9 +180,14 @@ void Scheduler::start_wave(Workgroup& g, uint32_t index) {
   w.mask_exec = ~w.exec();
   uint32_t rsrc1 = kernel_.descriptor.rsrc1;
   set_mode(w, kernel_.descriptor.float_mode() | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9);
+  const Dim3& block = config_.block;
+  Dim3 id{first % block.x, first / block.x % block.y, first / block.x / block.y};
   for (uint32_t l = 0; l < lanes; ++l) {
-    uint32_t t = first + l, x = t % config_.block.x, y = t / config_.block.x % config_.block.y, z = t / config_.block.x / config_.block.y;
-    w.v[l] = x | y << 10 | z << 20;
+    w.v[l] = id.x | id.y << 10 | id.z << 20;
+    if (++id.x == block.x) {
+      id.x = 0;
+      if (++id.y == block.y) id.y = 0, ++id.z;
+    }
   }
 }
 
