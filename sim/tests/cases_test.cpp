@@ -195,6 +195,28 @@ TEST(SimulatorCases, ModeRoundingAndDenormals) {
   EXPECT_EQ(m.wave.s[0], 15u);
 }
 
+// Sine and cosine take revolutions; special values, and the range beyond which the hardware gives up.
+TEST(SimulatorCases, SineAndCosine) {
+  Machine m(Arch::kGfx1100, 32);
+  auto at = [&](float x) {
+    m.v(0, 0) = std::bit_cast<uint32_t>(x);
+    execute(m, "v_sin_f32 v1, v0");
+    execute(m, "v_cos_f32 v2, v0");
+    return std::pair{std::bit_cast<float>(m.v(1, 0)), std::bit_cast<float>(m.v(2, 0))};
+  };
+  EXPECT_EQ(at(0.0f), (std::pair{0.0f, 1.0f}));
+  EXPECT_EQ(at(0.25f).first, 1.0f);
+  EXPECT_EQ(at(0.5f).second, -1.0f);
+  EXPECT_EQ(at(-0.75f).first, 1.0f);
+  EXPECT_EQ(at(300.0f), (std::pair{0.0f, 1.0f}));
+  EXPECT_TRUE(std::isnan(at(INFINITY).first));
+  for (float x : {0.1f, -0.3f, 0.6f, 7.3f, -200.123f, 255.9f, 1e-5f}) {
+    double angle = (double(x) - std::floor(double(x))) * 6.283185307179586476925;
+    EXPECT_NEAR(at(x).first, std::sin(angle), 1.2e-7) << x;
+    EXPECT_NEAR(at(x).second, std::cos(angle), 1.2e-7) << x;
+  }
+}
+
 // Hand-written gfx9 code: VGPR indexing adds M0's index to the operands that the mode names, and checks it.
 TEST(SimulatorCases, VgprIndexing) {
   Machine m(Arch::kGfx942, 64);

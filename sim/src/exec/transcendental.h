@@ -2,8 +2,6 @@
 // result rounded once. Denormal inputs and results of the f32 forms are flushed (LLVM's lowering relies on no more).
 #pragma once
 
-#include <cmath>
-
 #include "exec/float_rules.h"
 
 namespace crest_sim::CREST_SIM_LEVEL {
@@ -54,18 +52,28 @@ inline float rsq_f32(float input) {
   return x == 0.0f ? as_float((as_bits(x) & 0x80000000) | 0x7f800000) : r;
 }
 
-/// Input in revolutions; beyond ±256 the hardware gives 0 (sin) and 1 (cos).
+/// sin(2π·t) for any t of moderate size: fold into a quarter turn, then the Taylor series.
+inline double sine_of_turns(double t) {
+  double halves = __builtin_roundeven(t * 2);
+  double x = (t - halves * 0.5) * 6.28318530717958647692, z = x * x;
+  double p = -1.0 / 121645100408832000.0;
+  p = p * z + 1.0 / 355687428096000.0, p = p * z - 1.0 / 1307674368000.0, p = p * z + 1.0 / 6227020800.0, p = p * z - 1.0 / 39916800.0;
+  p = p * z + 1.0 / 362880.0, p = p * z - 1.0 / 5040.0, p = p * z + 1.0 / 120.0, p = p * z - 1.0 / 6.0, p = p * z + 1.0;
+  double s = p * x;
+  return static_cast<int32_t>(halves) & 1 ? -s : s;
+}
+
+/// Input in revolutions; beyond ±256 the hardware gives 0 (sin) and 1 (cos), NaN for infinities.
 inline float sin_f32(float x) {
-  if (!(x >= -256.0f && x <= 256.0f)) return x != x || std::isinf(x) ? as_float(0x7fc00000) : 0.0f;
-  double t = static_cast<double>(x);
-  t -= __builtin_roundeven(t);
-  return t == 0 ? as_float(as_bits(x) & 0x80000000) : static_cast<float>(std::sin(t * 6.28318530717958647692));
+  bool inside = x >= -256.0f && x <= 256.0f, infinite = __builtin_fabsf(x) == __builtin_inff();
+  float r = static_cast<float>(sine_of_turns(inside ? static_cast<double>(x) : 0.0));
+  r = x == 0.0f ? x : r;
+  return infinite || x != x ? as_float(0x7fc00000) : inside ? r : 0.0f;
 }
 inline float cos_f32(float x) {
-  if (!(x >= -256.0f && x <= 256.0f)) return x != x || std::isinf(x) ? as_float(0x7fc00000) : 1.0f;
-  double t = static_cast<double>(x);
-  t -= __builtin_roundeven(t);
-  return static_cast<float>(std::cos(t * 6.28318530717958647692));
+  bool inside = x >= -256.0f && x <= 256.0f, infinite = __builtin_fabsf(x) == __builtin_inff();
+  float r = static_cast<float>(sine_of_turns((inside ? static_cast<double>(x) : 0.0) + 0.25));
+  return infinite || x != x ? as_float(0x7fc00000) : inside ? r : 1.0f;
 }
 
 }  // namespace crest_sim::CREST_SIM_LEVEL

@@ -77,6 +77,7 @@ typename T::Bits div_scale(typename T::Bits s0, typename T::Bits s1, typename T:
   return s0;
 }
 
+/// The f64 form; f32 has its own below.
 template <class T>
 typename T::Bits div_fixup(typename T::Bits s0, typename T::Bits s1, typename T::Bits s2) {
   using Bits = typename T::Bits;
@@ -91,12 +92,31 @@ typename T::Bits div_fixup(typename T::Bits s0, typename T::Bits s1, typename T:
   return sign | q;
 }
 
+/// True if no lane needs scaling: ordinary numbers whose reciprocal and quotient are in the normal range, with a margin.
+bool nothing_to_scale(const u32* denominator, const u32* numerator, u32 lanes) {
+  u32 special = 0;
+  for (u32 base = 0; base < lanes; base += 32) {
+#pragma clang loop vectorize(enable) interleave_count(2) unroll(disable)
+    for (u32 l = 0; l < 32; ++l) {
+      int e1 = static_cast<int>(denominator[base + l] >> 23) & 255, e2 = static_cast<int>(numerator[base + l] >> 23) & 255;
+      special |= static_cast<u32>((e1 < 1) | (e1 > 252) | (e2 <= Single::kTiny) | (e2 > 254) | (e2 - e1 >= Single::kGap) | (e2 - e1 < -124));
+    }
+  }
+  return special == 0;
+}
+
 void div_scale32(Wave& w, const Instruction& i) {
   u64 exec = w.exec(), mask = 0;
   Row b0, b1, b2, result;
   const u32* a = stage(w, i, 0, Type::kF32, b0, exec);
   const u32* b = stage(w, i, 1, Type::kF32, b1, exec);
   const u32* c = stage(w, i, 2, Type::kF32, b2, exec);
+  if (nothing_to_scale(b, c, w.lanes)) {
+    std::memcpy(result.lane, a, w.lanes * 4);
+    finish(w, i, Type::kF32, result, exec);
+    if (i.dst_count > 1) set_lane_mask(w, i.dst[1].reg, 0);
+    return;
+  }
   uint32_t saved = _mm_getcsr();
   _mm_setcsr(w.mxcsr & ~0x8040u);  // the scaling itself handles denormals whatever MODE says
   for (u32 l = 0; l < w.lanes; ++l) {
@@ -135,14 +155,11 @@ void div_fmas32(Wave& w, const Instruction& i) {
   const u32* a = stage(w, i, 0, Type::kF32, b0, exec);
   const u32* b = stage(w, i, 1, Type::kF32, b1, exec);
   const u32* c = stage(w, i, 2, Type::kF32, b2, exec);
-  for (u32 l = 0; l < w.lanes; ++l) {
-    float r = __builtin_fmaf(as_float(a[l]), as_float(b[l]), as_float(c[l]));
-    if ((vcc >> l) & 1) {
-      double wide = __builtin_fma(static_cast<double>(as_float(a[l])), static_cast<double>(as_float(b[l])), static_cast<double>(as_float(c[l])));
-      r = static_cast<float>(wide * (Single::exponent(c[l]) > 127 ? 0x1p64 : 0x1p-64));
-    }
-    result.lane[l] = as_bits(r);
-  }
+  for_lanes(w.lanes, [&](u32 l) { result.lane[l] = as_bits(__builtin_fmaf(as_float(a[l]), as_float(b[l]), as_float(c[l]))); });
+  for_active(vcc & exec, [&](int l) {
+    double wide = __builtin_fma(static_cast<double>(as_float(a[l])), static_cast<double>(as_float(b[l])), static_cast<double>(as_float(c[l])));
+    result.lane[l] = as_bits(static_cast<float>(wide * (Single::exponent(c[l]) > 127 ? 0x1p64 : 0x1p-64)));
+  });
   finish(w, i, Type::kF32, result, exec);
 }
 
@@ -163,6 +180,20 @@ void div_fmas64(Wave& w, const Instruction& i) {
   finish_wide(w, i, Wide::kF64, lo, hi, exec);
 }
 
+/// The rules of div_fixup as selections, the strongest rule last, so that the loop vectorises.
+inline u32 div_fixup32(u32 s0, u32 s1, u32 s2) {
+  u32 sign = (s1 ^ s2) & Single::kSign, d = s1 & ~Single::kSign, n = s2 & ~Single::kSign, q = s0 & ~Single::kSign;
+  constexpr u32 inf = Single::kInf;
+  int gap = static_cast<int>(n >> 23) - static_cast<int>(d >> 23);
+  u32 r = q > inf ? sign | inf : sign | q;
+  r = gap < Single::kUnderflow ? sign : r;
+  r = ((d == inf) | (n == 0)) ? sign : r;
+  r = ((d == 0) | (n == inf)) ? sign | inf : r;
+  r = (((d == 0) & (n == 0)) | ((d == inf) & (n == inf))) ? Single::kNan : r;
+  r = d > inf ? s1 | Single::kQuiet : r;
+  return n > inf ? s2 | Single::kQuiet : r;
+}
+
 inline u32 div_fixup16(u32 s0, u32 s1, u32 s2) {
   u32 sign = (s1 ^ s2) & 0x8000, d = s1 & 0x7fff, n = s2 & 0x7fff;
   if (n > 0x7c00) return s2 | 0x200;
@@ -180,7 +211,7 @@ void register_valu_divide(Registry& r) {
   r.add<div_scale64>("v_div_scale_f64");
   r.add<div_fmas32>("v_div_fmas_f32");
   r.add<div_fmas64>("v_div_fmas_f64");
-  add_general<Type::kB32, Type::kB32, Type::kB32, Type::kB32>(r, "v_div_fixup_f32", [](u32 a, u32 b, u32 c) { return div_fixup<Single>(a, b, c); });
+  add_general<Type::kB32, Type::kB32, Type::kB32, Type::kB32>(r, "v_div_fixup_f32", [](u32 a, u32 b, u32 c) { return div_fixup32(a, b, c); });
   add_general<Type::kB16, Type::kB16, Type::kB16, Type::kB16>(r, "v_div_fixup_f16", [](u32 a, u32 b, u32 c) { return div_fixup16(a, b, c); });
   add_wide<Wide::kU64, Wide::kF64, Wide::kF64, Wide::kF64>(
       r, "v_div_fixup_f64", [](double a, double b, double c) { return div_fixup<Double>(as_bits(a), as_bits(b), as_bits(c)); });
