@@ -1,5 +1,5 @@
 // Text that makes naive tokenisers quadratic. The limits are far above what linear code takes and far below quadratic.
-#include <chrono>
+#include <ctime>
 
 #include "text/normalize.h"
 #include "text/unicode.h"
@@ -8,13 +8,15 @@
 namespace crest::text {
 namespace {
 
-constexpr double kSeconds = 60;
+constexpr double kSeconds = 60;  // of processor time, for one text
+
+double seconds_since(std::clock_t start) { return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC; }
 
 void expect_round_trip_in_time(const Tokenizer& tokenizer, const std::string& text, std::string_view what) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const Ids ids = ids_of(tokenizer, text, {.parse_special = true});
   EXPECT_TRUE(text_of(tokenizer, ids) == normalize_nfc(text)) << what;
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), kSeconds) << what;
+  EXPECT_LT(seconds_since(start), kSeconds) << what;
 }
 
 std::string repeated(std::string_view text, size_t bytes) {
@@ -25,8 +27,8 @@ std::string repeated(std::string_view text, size_t bytes) {
 
 TEST(HostileText, ByteLevel) {
   const Tokenizer tokenizer = load_tokenizer("tiny.json");
-  constexpr size_t kSize = 4u << 20;
-  expect_round_trip_in_time(tokenizer, std::string(kSize, 'a'), "one letter");
+  constexpr size_t kSize = 1u << 20;
+  expect_round_trip_in_time(tokenizer, std::string(4 * kSize, 'a'), "one letter");
   expect_round_trip_in_time(tokenizer, repeated("ab", kSize), "two letters");
   expect_round_trip_in_time(tokenizer, std::string(kSize, ' '), "spaces");
   expect_round_trip_in_time(tokenizer, std::string(kSize, ' ') + "x", "spaces and a letter");
@@ -59,7 +61,7 @@ TEST(HostileText, SentencePiece) {
   for (const bool prefix : {false, true}) {
     set_space_prefix(vocab, prefix);
     const Tokenizer tokenizer = Tokenizer::create(vocab).value();
-    constexpr size_t kSize = 4u << 20;
+    constexpr size_t kSize = 1u << 20;
     expect_round_trip_in_time(tokenizer, std::string(kSize, 'a'), "one letter");
     expect_round_trip_in_time(tokenizer, std::string(kSize, ' '), "spaces");
     expect_round_trip_in_time(tokenizer, std::string(kSize, '\0'), "NUL");
@@ -75,10 +77,10 @@ TEST(HostileText, NestedAddedTokens) {
     json["added_tokens"].push_back(
         {{"id", 10 + i}, {"content", std::string(static_cast<size_t>(i), 'x')}, {"special", true}});
   const Tokenizer tokenizer = tokenizer_of(json.dump()).value();
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   EXPECT_EQ(ids_of(tokenizer, std::string(200'000, 'x')), Ids{});
   EXPECT_EQ(ids_of(tokenizer, std::string(899 * 3, 'x'), {.parse_special = true}), (Ids{909, 909, 909}));
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), kSeconds);
+  EXPECT_LT(seconds_since(start), kSeconds);
 }
 
 }  // namespace

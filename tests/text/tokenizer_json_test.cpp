@@ -128,7 +128,7 @@ TEST(TokenizerJson, DuplicateNamesAreFound) {
 TEST(TokenizerJson, OfTwoEqualMergesTheLaterCounts) {
   json file = small_json();
   file["model"]["vocab"]["bc"] = 6;
-  file["model"]["merges"] = {{"a", "b"}, {"b", "c"}, {"a", "b"}};
+  file["model"]["merges"] = {"a b", "b c", "a b"};
   EXPECT_EQ(ids_of(tokenizer_of(file.dump()).value(), "abc"), (Ids{0, 6})) << "as PyPI's tokenizers has it";
 }
 
@@ -164,7 +164,7 @@ TEST(TokenizerJson, ReplacementsCannotBlowTextUp) {
   EXPECT_EQ(ids.error().code, ErrorCode::kResourceExhausted);
 }
 
-TEST(TokenizerJson, TenMillionMergesAreReadInTime) {
+TEST(TokenizerJson, MillionsOfMergesAreRead) {
   std::string text = small_json().dump();
   std::string merges = "\"merges\":[";
   for (int i = 0; i < 2'000'000; ++i) merges += "\"a b\",";

@@ -130,21 +130,23 @@ TEST(Tokenizer, UntrustedTextCannotTakeAControlTokenAway) {
 
 // Fault: a character split over tokens is replaced, or the generation ends in a bare byte.
 TEST(Tokenizer, StreamHoldsUnfinishedCharactersBack) {
+  const auto push_all = [](StreamDecoder& stream, const Ids& ids) {
+    std::string text;
+    for (const TokenId id : ids) text += stream.push(id);
+    return text;
+  };
   StreamDecoder stream(tiny());
-  EXPECT_EQ(stream.push(865) + stream.push(69), "caf");
-  EXPECT_EQ(stream.push(127), "");
-  EXPECT_EQ(stream.pending().size(), 1u);
-  EXPECT_EQ(stream.push(102), "é");
+  EXPECT_EQ(push_all(stream, {865, 69, 127}), "caf");
+  EXPECT_EQ(stream.pending(), "\xC3");
+  EXPECT_EQ(push_all(stream, {102}), "é");
   EXPECT_EQ(stream.finish(), "");
-  std::string llama;
-  for (const TokenId id : {172, 253, 99, 247}) llama += stream.push(id);
-  EXPECT_EQ(llama, "🦙");
-  EXPECT_EQ(stream.push(127), "");
+  EXPECT_EQ(push_all(stream, {172, 253, 99, 247}), "🦙");
+  EXPECT_EQ(push_all(stream, {127}), "");
   EXPECT_EQ(stream.finish(), "\uFFFD") << "cut in the middle of a character";
   StreamDecoder shows(tiny(), {.skip_special = false, .at_start = false});
-  EXPECT_EQ(shows.push(127) + shows.push(8185) + shows.push(87), "\uFFFD<|im_end|>x");
+  EXPECT_EQ(push_all(shows, {127, 8185, 87}), "\uFFFD<|im_end|>x");
   EXPECT_EQ(text_of(tiny(), {865, 69, 127}), "caf\xC3") << "decode gives the bytes";
-  EXPECT_EQ(shows.push(-1) + shows.push(1 << 30), "");
+  EXPECT_EQ(push_all(shows, {-1, 1 << 30}), "");
 }
 
 TEST(Tokenizer, StreamEqualsDecodeWhereverItIsCut) {
