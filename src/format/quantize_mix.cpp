@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 namespace crest::format {
 namespace {
@@ -282,7 +283,7 @@ Result<std::vector<QuantChoice>> choose_quant_types(const Metadata& metadata, st
   // Tensors are counted block after block, whatever their order in the file.
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return block_number(tensors[i].name).value_or(-1); });
+  std::ranges::sort(order, {}, [&](size_t i) { return std::pair(block_number(tensors[i].name).value_or(-1), i); });
   std::vector<QuantChoice> choices(tensors.size());
   for (const size_t i : order) choices[i] = chooser.choose(tensors[i]);
   return choices;

@@ -9,10 +9,11 @@
 namespace crest::tensor::detail {
 namespace {
 
-constexpr ScaleSearch kSearch4{-1.2f, 0.15f, 14};
-constexpr ScaleSearch kSearch5{-1.6f, 0.2f, 14};
-constexpr ScaleSearch kSearchIQ4{-16.0f, 2.0f, 16};
-constexpr AffineSearch kSearchAffine{-0.6f, 0.2f, 14};
+constexpr ScaleSearch kSearch4{-1.6f, 0.2f, 15};
+constexpr ScaleSearch kSearch5{-5.0f, 0.5f, 16};
+constexpr ScaleSearch kSearchIQ4{-40.0f, 4.0f, 20};
+constexpr AffineSearch kSearchAffine4{-1.5f, 0.3f, 11};
+constexpr AffineSearch kSearchAffine5{-3.0f, 0.5f, 11};
 
 template <typename Block, typename Write>
 void each_block(const float* x, const float* weights, void* dst, int64_t n, Write write) {
@@ -23,7 +24,7 @@ void each_block(const float* x, const float* weights, void* dst, int64_t n, Writ
 template <typename Grid>
 uint16_t scaled(const float* x, const float* weights, const ScaleSearch& search, uint8_t* codes) {
   const ScaledSums sums = search_scale<kSmallBlock, Grid>(x, weights, search);
-  const uint16_t d = f32_to_f16(static_cast<float>(sums.scale()));
+  const uint16_t d = to_half(sums.scale());
   const float scale = f16_to_f32(d);
   encode<kSmallBlock, Grid>(x, scale != 0 ? 1 / scale : 0, codes);
   return d;
@@ -34,13 +35,13 @@ struct ScaleOffset {
   uint16_t m;
 };
 template <int kMaxCode>
-ScaleOffset affine(const float* x, const float* weights, uint8_t* codes) {
+ScaleOffset affine(const float* x, const float* weights, const AffineSearch& search, uint8_t* codes) {
   AffineSums sums;
-  const AffineFit best = search_affine<kSmallBlock, kMaxCode, false>(x, weights, kSearchAffine, sums);
-  const uint16_t d = f32_to_f16(best.scale);
+  const AffineFit best = search_affine<kSmallBlock, kMaxCode, false>(x, weights, search, sums);
+  const uint16_t d = to_half(best.scale);
   const float scale = f16_to_f32(d);
   // The rounded scale moves the best offset a little.
-  const uint16_t m = f32_to_f16(scale > 0 ? (sums.x - scale * sums.q) / sums.w : best.offset);
+  const uint16_t m = to_half((sums.x - scale * sums.q) / sums.w);
   const float inverse = scale > 0 ? 1 / scale : 0;
   for (int i = 0; i < kSmallBlock; i += 4) {
     const Lanes q = snap((load(x + i) - splat(f16_to_f32(m))) * splat(inverse), 0, kMaxCode);
@@ -79,7 +80,7 @@ void quantize_iq4_nl(const float* x, const float* weights, void* dst, int64_t n)
 void quantize_q4_1(const float* x, const float* weights, void* dst, int64_t n) {
   each_block<BlockQ4_1>(x, weights, dst, n, [](const float* values, const float* w, BlockQ4_1& block) {
     uint8_t codes[kSmallBlock];
-    const ScaleOffset so = affine<15>(values, w, codes);
+    const ScaleOffset so = affine<15>(values, w, kSearchAffine4, codes);
     block.d = so.d;
     block.m = so.m;
     pack_nibbles(codes, block.qs);
@@ -89,7 +90,7 @@ void quantize_q4_1(const float* x, const float* weights, void* dst, int64_t n) {
 void quantize_q5_1(const float* x, const float* weights, void* dst, int64_t n) {
   each_block<BlockQ5_1>(x, weights, dst, n, [](const float* values, const float* w, BlockQ5_1& block) {
     uint8_t codes[kSmallBlock];
-    const ScaleOffset so = affine<31>(values, w, codes);
+    const ScaleOffset so = affine<31>(values, w, kSearchAffine5, codes);
     block.d = so.d;
     block.m = so.m;
     pack_nibbles(codes, block.qs);
@@ -97,18 +98,21 @@ void quantize_q5_1(const float* x, const float* weights, void* dst, int64_t n) {
   });
 }
 
-// The largest magnitude needs 127 steps; the half-precision scales around that, a little below too, are all tried.
+// Errors of neighbouring scales are nearly independent at this many steps, so a slightly larger scale than the least
+// one often happens to fit the values better.
 void quantize_q8_0(const float* x, const float* weights, void* dst, int64_t n) {
   using Grid = IntegerGrid<-127, 127>;
+  constexpr int kCandidates = 24;
   each_block<BlockQ8_0>(x, weights, dst, n, [](const float* values, const float* w, BlockQ8_0& block) {
-    const uint16_t middle = f32_to_f16(largest_magnitude<kSmallBlock>(values) / 127);
-    block.d = middle;
-    float best = std::numeric_limits<float>::infinity();
-    for (int d = std::max(middle - 4, 0); d <= middle + 2 && d < 0x7c00; ++d) {
-      const float error = grid_error<kSmallBlock, Grid>(values, w, f16_to_f32(static_cast<uint16_t>(d)));
+    const float top = largest_magnitude<kSmallBlock>(values);
+    block.d = to_half(top / 127);
+    double best = std::numeric_limits<double>::infinity();
+    for (int i = -1; i < kCandidates; ++i) {
+      const uint16_t d = to_half(top / (127 - 0.5f * static_cast<float>(i)));
+      const double error = grid_error<kSmallBlock, Grid>(values, w, f16_to_f32(d));
       if (error < best) {
         best = error;
-        block.d = static_cast<uint16_t>(d);
+        block.d = d;
       }
     }
     const float scale = f16_to_f32(block.d);
@@ -118,15 +122,16 @@ void quantize_q8_0(const float* x, const float* weights, void* dst, int64_t n) {
   });
 }
 
-// Power-of-two scales: the one that keeps the largest value below 8, and its neighbours.
+// Power-of-two scales: the one that keeps the largest value below 8, and its neighbours. Scale bytes below 2 would need
+// reciprocals that overflow; values so small become 0.
 void quantize_mxfp4(const float* x, const float* weights, void* dst, int64_t n) {
   each_block<BlockMXFP4>(x, weights, dst, n, [](const float* values, const float* w, BlockMXFP4& block) {
     const float top = largest_magnitude<kSmallBlock>(values);
-    const int middle = top > 0 ? std::ilogb(top) - 2 + 127 : 0;
-    block.e = 0;
-    float best = std::numeric_limits<float>::infinity();
-    for (int e = std::max(middle - 1, 0); e <= std::min(middle + 1, 254); ++e) {
-      const float error = grid_error<kSmallBlock, E2M1Grid>(values, w, std::ldexp(1.0f, e - 128));
+    const int middle = top > 0 ? std::ilogb(top) - 2 + 127 : 2;
+    block.e = 2;
+    double best = std::numeric_limits<double>::infinity();
+    for (int e = std::max(middle - 1, 2); e <= std::min(middle + 1, 254); ++e) {
+      const double error = grid_error<kSmallBlock, E2M1Grid>(values, w, std::ldexp(1.0f, e - 128));
       if (error < best) {
         best = error;
         block.e = static_cast<uint8_t>(e);

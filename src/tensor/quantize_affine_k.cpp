@@ -91,8 +91,8 @@ class AffineSuperBlock {
         const float error = quadratic.error(d, dmin);
         if (error < best) {
           best = error;
-          choice_.d = f32_to_f16(d);
-          choice_.dmin = f32_to_f16(dmin);
+          choice_.d = to_half(d);
+          choice_.dmin = to_half(dmin);
         }
       }
     }
@@ -191,8 +191,8 @@ class AffineSuperBlock {
       dmin = (ab * ax - aa * bx) / determinant;
     }
     if (d <= 0 || dmin < 0) return false;
-    const uint16_t d_bits = f32_to_f16(static_cast<float>(d));
-    const uint16_t dmin_bits = f32_to_f16(static_cast<float>(dmin));
+    const uint16_t d_bits = to_half(d);
+    const uint16_t dmin_bits = to_half(dmin);
     if (d_bits == choice_.d && dmin_bits == choice_.dmin) return false;
     choice_.d = d_bits;
     choice_.dmin = dmin_bits;
@@ -206,11 +206,11 @@ class AffineSuperBlock {
 
   // How far d and dmin may lie from what maps the largest scale and minimum to kMaxScale.
   static constexpr bool kFine = kMaxScale > 15;
-  static constexpr int kFirstScale = -3, kLastScale = 8;
-  static constexpr int kFirstMinimum = -2, kLastMinimum = 4;
-  static constexpr float kStepScale = kFine ? 0.25f : 0.125f;
-  static constexpr float kStepMinimum = kFine ? 0.5f : 0.25f;
-  static constexpr int kRounds = 4;
+  static constexpr int kFirstScale = -2, kLastScale = 12;
+  static constexpr int kFirstMinimum = -2, kLastMinimum = 7;
+  static constexpr float kStepScale = kFine ? 0.5f : 0.25f;
+  static constexpr float kStepMinimum = kFine ? 1.0f : 0.5f;
+  static constexpr int kRounds = 3;
 
   const float* x_;
   const float* weights_;
@@ -226,9 +226,9 @@ void each_block(const float* x, const float* weights, void* dst, int64_t n, Writ
   for (int64_t b = 0; b < n / kSuperBlock; ++b) write(x + b * kSuperBlock, weights + b * kSuperBlock, blocks[b]);
 }
 
-constexpr AffineSearch kSearch2{-0.3f, 0.1f, 12};
-constexpr AffineSearch kSearch4{-0.6f, 0.2f, 14};
-constexpr AffineSearch kSearch5{-0.6f, 0.2f, 14};
+constexpr AffineSearch kSearch2{0.0f, 0.1f, 9};
+constexpr AffineSearch kSearch4{-1.5f, 0.3f, 11};
+constexpr AffineSearch kSearch5{-3.0f, 0.5f, 11};
 
 template <typename Block, typename Solver>
 void write_scales(const Solver& solver, Block& block) {

@@ -67,16 +67,18 @@ void encode(const float* x, float inverse, uint8_t* codes) {
   for (int i = 0; i < kN; i += 4) Grid::encode(load(x + i) * splat(inverse), codes + i);
 }
 
-/// Exact weighted squared error of kN values on a grid of this scale.
+/// Weighted squared error of kN values on a grid of this scale. Formed in units of the scale, which keeps it in range
+/// for the largest and smallest values.
 template <int kN, typename Grid>
-float grid_error(const float* x, const float* weights, float scale) {
+double grid_error(const float* x, const float* weights, float scale) {
   const Lanes inverse = splat(scale != 0 ? 1 / scale : 0);
   Lanes error{};
   for (int i = 0; i < kN; i += 4) {
-    const Lanes difference = Grid::nearest(load(x + i) * inverse) * splat(scale) - load(x + i);
+    const Lanes scaled = load(x + i) * inverse;
+    const Lanes difference = Grid::nearest(scaled) - scaled;
     error += load(weights + i) * difference * difference;
   }
-  return sum(error);
+  return double{sum(error)} * scale * scale;
 }
 
 }  // namespace crest::tensor::detail

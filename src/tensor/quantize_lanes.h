@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+
+#include "tensor/half.h"
 
 namespace crest::tensor::detail {
 
@@ -27,5 +30,8 @@ inline float sum(Lanes x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
 /// Nearest integer in [low, high].
 inline Lanes snap(Lanes x, float low, float high) { return round(max(min(x, splat(high)), splat(low))); }
+
+/// A scale as it is stored; the largest finite half instead of an infinity.
+inline uint16_t to_half(double scale) { return f32_to_f16(std::clamp(static_cast<float>(scale), -65504.0f, 65504.0f)); }
 
 }  // namespace crest::tensor::detail

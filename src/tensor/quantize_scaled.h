@@ -96,7 +96,7 @@ class ScaledSuperBlock {
     if (!choose_step()) return;
     double best = std::numeric_limits<double>::infinity();
     Choice choice = choice_;
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < 3; ++round) {
       const double error = choose_integers();
       if (!(error < best)) break;
       best = error;
@@ -146,7 +146,7 @@ class ScaledSuperBlock {
         }
       }
     }
-    choice_.d = f32_to_f16(static_cast<float>(best_d));
+    choice_.d = to_half(best_d);
     return true;
   }
 
@@ -183,7 +183,7 @@ class ScaledSuperBlock {
       aa += a * a * sums_[j].qq;
     }
     if (aa <= 0) return false;
-    const uint16_t bits = f32_to_f16(static_cast<float>(xa / aa));
+    const uint16_t bits = to_half(xa / aa);
     if (bits == choice_.d) return false;
     choice_.d = bits;
     return true;

@@ -9,8 +9,8 @@ namespace crest::tensor::detail {
 namespace {
 
 constexpr ScaleSearch kSearch3{-1.2f, 0.15f, 14};
-constexpr ScaleSearch kSearch6{-2.0f, 0.25f, 14};
-constexpr ScaleSearch kSearchIQ4{-16.0f, 2.0f, 16};
+constexpr ScaleSearch kSearch6{-8.0f, 0.5f, 20};
+constexpr ScaleSearch kSearchIQ4{-40.0f, 4.0f, 20};
 
 template <typename Block, typename Solver, typename Write>
 void each_block(const float* x, const float* weights, void* dst, int64_t n, const ScaleSearch& search, Write write) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "tensor/plain_quantizers.h"
@@ -112,6 +114,152 @@ TEST(Quantize, ErrorsAtOrBelowTheYardstick) {
     EXPECT_LE(plain, golden.plain_error) << name(golden.dtype);
     EXPECT_LE(weighted, golden.weighted_error) << name(golden.dtype);
   }
+}
+
+constexpr DType kBlockTypes[] = {DType::kQ4_0,   DType::kQ4_1,   DType::kQ5_0, DType::kQ5_1, DType::kQ8_0,
+                                 DType::kQ2_K,   DType::kQ3_K,   DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
+                                 DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4};
+
+struct Random {
+  uint32_t state;
+  float uniform() {  // (0, 1)
+    state = state * 1664525 + 1013904223;
+    return (static_cast<float>(state >> 8) + 0.5f) * 0x1p-24f;
+  }
+  float normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.2831853f * uniform()); }
+};
+
+double squared_error(DType dtype, const std::vector<float>& x, const std::vector<uint8_t>& bytes,
+                     const float* weights = nullptr) {
+  std::vector<float> y(x.size());
+  dequantize_row(dtype, bytes.data(), y.data(), static_cast<int64_t>(x.size()));
+  double error = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    error += (weights != nullptr ? weights[i % 256] : 1.0) * (double{y[i]} - x[i]) * (double{y[i]} - x[i]);
+  }
+  return error;
+}
+
+// Other shapes of data than the golden input: heavy tails, outliers, one sign, rows of very different size.
+TEST(Quantize, NeverWorseThanTheYardstickOnOddData) {
+  const auto kinds = {+[](Random& r) { return r.normal(); },
+                      +[](Random& r) { return r.normal() / (r.uniform() + 0.05f); },
+                      +[](Random& r) { return r.uniform() < 0.01f ? 40 * r.normal() : r.normal(); },
+                      +[](Random& r) { return std::fabs(r.normal()); },
+                      +[](Random& r) { return -1 - r.uniform(); },
+                      +[](Random& r) { return r.uniform() < 0.7f ? 0.0f : r.normal(); },
+                      +[](Random& r) { return r.normal() * std::exp2(-20 * r.uniform()); }};
+  Random random{99};
+  std::vector<float> weights(256);
+  for (float& w : weights) w = random.uniform() * random.uniform() * 10;
+  int kind = 0;
+  for (const auto make : kinds) {
+    std::vector<float> x(256 * 16);
+    for (float& value : x) value = make(random);
+    for (const DType dtype : kBlockTypes) {
+      const double ours = squared_error(dtype, x, crest_rows(dtype, x, nullptr));
+      EXPECT_LE(ours, 1.0001 * squared_error(dtype, x, plain_rows(dtype, x, nullptr)))
+          << name(dtype) << ", data " << kind;
+      const double ours_weighted = squared_error(dtype, x, crest_rows(dtype, x, weights.data()), weights.data());
+      EXPECT_LE(ours_weighted, 1.0001 * squared_error(dtype, x, plain_rows(dtype, x, weights.data()), weights.data()))
+          << name(dtype) << ", weighted, data " << kind;
+    }
+    ++kind;
+  }
+}
+
+// Blocks without a scale to speak of: the result is finite and no further away than zero would be.
+TEST(Quantize, EdgesOfTheRange) {
+  const auto row = [](float a, float b) {
+    std::vector<float> x(256, a);
+    for (size_t i = 0; i < 256; i += 37) x[i] = b;
+    return x;
+  };
+  const std::vector<float> rows[] = {row(0, 0),          row(-0.f, -0.f), row(1e-45f, 0),    row(1e-38f, -1e-38f),
+                                     row(1e-8f, -3e-8f), row(0, 6e-8f),   row(3e-5f, 0),     row(1, 1),
+                                     row(-1, -1),        row(0, 5),       row(0, -5),        row(1, 1e-20f),
+                                     row(60000, -65504), row(-3e4f, 1),   row(1000, -1e-10f)};
+  for (const DType dtype : kBlockTypes) {
+    for (const std::vector<float>& x : rows) {
+      for (const float weight : {-1.0f, 0.0f, 1e-30f, 1e30f}) {
+        const std::vector<float> weights(256, weight);
+        std::vector<uint8_t> bytes(static_cast<size_t>(row_bytes(dtype, 256)) + 1, 0xa5);
+        const auto status = quantize_row(dtype, x.data(), bytes.data(), 256, weight < 0 ? nullptr : weights.data());
+        ASSERT_TRUE(status.ok()) << status.error().message;
+        EXPECT_EQ(bytes.back(), 0xa5);
+        std::vector<float> y(256);
+        dequantize_row(dtype, bytes.data(), y.data(), 256);
+        double error = 0;
+        double norm = 0;
+        for (size_t i = 0; i < 256; ++i) {
+          ASSERT_TRUE(std::isfinite(y[i])) << name(dtype) << " of " << x[1] << ", " << x[0];
+          error += (double{x[i]} - y[i]) * (double{x[i]} - y[i]);
+          norm += double{x[i]} * x[i];
+        }
+        EXPECT_LE(error, norm * 1.000001) << name(dtype) << " of " << x[1] << ", " << x[0];
+      }
+    }
+  }
+}
+
+// Whatever is accepted comes back finite and close, up to the largest scale.
+TEST(Quantize, LargestValues) {
+  for (const DType dtype : kBlockTypes) {
+    int accepted = 0;
+    for (int exponent = 10; exponent < 128; ++exponent) {
+      Random random{static_cast<uint32_t>(exponent)};
+      std::vector<float> x(256);
+      for (float& value : x) value = std::ldexp(random.uniform() * 2 - 1, exponent);
+      std::vector<uint8_t> bytes(static_cast<size_t>(row_bytes(dtype, 256)));
+      if (!quantize_row(dtype, x.data(), bytes.data(), 256, nullptr).ok()) break;
+      ++accepted;
+      const double error = relative_error(dtype, x, bytes);
+      EXPECT_LT(error, 0.5) << name(dtype) << " at 2^" << exponent;
+    }
+    EXPECT_GE(accepted, 6) << name(dtype);
+  }
+}
+
+TEST(Quantize, RefusesWhatItCannotHold) {
+  std::vector<uint8_t> bytes(256 * 4);
+  for (const DType dtype : kBlockTypes) {
+    for (const float bad : {NAN, INFINITY, -INFINITY, 3e38f}) {
+      std::vector<float> x(256, 1);
+      x[77] = bad;
+      const auto status = quantize_row(dtype, x.data(), bytes.data(), 256, nullptr);
+      ASSERT_FALSE(status.ok()) << name(dtype) << " of " << bad;
+      EXPECT_NE(status.error().message.find("element 77"), std::string::npos) << status.error().message;
+    }
+  }
+  const std::vector<float> x(256, 1);
+  for (const DType dtype : {DType::kIQ2_XXS, DType::kIQ3_S, DType::kI8, DType::kF64, DType::kParoW4}) {
+    EXPECT_FALSE(can_quantize(dtype));
+    EXPECT_FALSE(quantize_row(dtype, x.data(), bytes.data(), 256, nullptr).ok());
+  }
+  const float large = 65520;
+  EXPECT_FALSE(quantize_row(DType::kF16, &large, bytes.data(), 1, nullptr).ok());
+}
+
+// f32 -> bf16 in a row: rounding, NaN, subnormals.
+TEST(Quantize, PlainTypesConvertAsIeee) {
+  const uint32_t in[] = {0x3f808000, 0x3f818000, 0x3f808001, 0x7f7f7fff, 0x7f7fffff,
+                         0x7f800001, 0x8001,     0x18000,    0x80000000};
+  const uint16_t out[] = {0x3f80, 0x3f82, 0x3f81, 0x7f7f, 0x7f80, 0, 0x0001, 0x0002, 0x8000};
+  float x[9];
+  std::memcpy(x, in, sizeof(in));
+  uint16_t bits[9];
+  ASSERT_TRUE(quantize_row(DType::kBF16, x, bits, 9, nullptr).ok());
+  for (int i = 0; i < 9; ++i) {
+    if (i != 5) {
+      EXPECT_EQ(bits[i], out[i]);
+    }
+  }
+  EXPECT_GT(bits[5] & 0x7fff, 0x7f80);
+  uint8_t codes[9];
+  ASSERT_TRUE(quantize_row(DType::kF8_E4M3FN, x, codes, 9, nullptr).ok());
+  EXPECT_EQ(codes[4], 0x7e);
+  ASSERT_TRUE(quantize_row(DType::kF8_E4M3FNUZ, x, codes, 9, nullptr).ok());
+  EXPECT_EQ(codes[8], 0x00);
 }
 
 }  // namespace
