@@ -31,11 +31,12 @@ using Writes = std::vector<std::pair<int, uint32_t>>;  ///< register, value
 struct LaneCheck {
   crest_sim::Arch arch = crest_sim::Arch::kGfx942;
   int lanes = 64;
-  std::string text;
-  std::function<uint32_t(std::mt19937&, int reg)> fill;  ///< random contents of VGPRs 0 … 63; SGPRs get them too
-  std::function<Writes(const LaneView&)> expected;
+  std::string text = {};
+  std::function<uint32_t(std::mt19937&, int reg)> fill = nullptr;  ///< random contents of VGPRs; SGPRs get them too
+  std::function<Writes(const LaneView&)> expected = nullptr;
   uint32_t mode = 0x3f0;  ///< nearest, denormals on, IEEE, DX10 clamp
   int cases = 10240;      ///< lanes
+  int registers = 8;      ///< that are filled anew for each round: all that the instruction names
 };
 
 inline void run_check(const LaneCheck& check) {
@@ -50,7 +51,7 @@ inline void run_check(const LaneCheck& check) {
   std::mt19937 random(uint32_t(std::hash<std::string>{}(check.text)) + uint32_t(check.lanes));
   int compared = 0;
   for (int round = 0; compared < check.cases; ++round) {
-    for (int reg = 0; reg < 64; ++reg) {
+    for (int reg = 0; reg < check.registers; ++reg) {
       machine.wave.s[reg] = check.fill(random, reg);
       for (int lane = 0; lane < check.lanes; ++lane) machine.v(reg, lane) = check.fill(random, reg);
     }
@@ -68,6 +69,7 @@ inline void run_check(const LaneCheck& check) {
     }
     machine.run(decoded);
     const auto after = machine.snapshot();
+    if (after == want) continue;
     for (size_t at = 0; at < after.size(); ++at) {
       ASSERT_EQ(after[at], want[at]) << check.text << " on " << target.name << " wave" << check.lanes << ", round "
                                      << round << ": v" << at / size_t(check.lanes) << " lane "

@@ -118,7 +118,7 @@ TEST(FloatDot, CdnaChains) {
         Row{Arch::kGfx950, "v_dot2c_f32_bf16", true, true}}) {
     for (const PairForm& form : kForms) {
       if (form.text[0] && row.accumulates) continue;
-      if (std::string(form.text).find("op_sel") != std::string::npos && !row.bf16) continue;  // not encodable on gfx9
+      if (std::string(form.text).find("op_sel") != std::string::npos) continue;  // not encodable on gfx9
       LaneCheck check{.arch = row.arch, .lanes = 64};
       const Format f = row.bf16 ? kBf16 : kF16;
       check.text = std::string(row.name) + (row.accumulates ? " v0, v1, v2" : " v0, v1, v2, v3") + form.text;

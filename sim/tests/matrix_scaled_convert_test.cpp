@@ -213,6 +213,7 @@ TEST(ScaledConvert, ThirtyTwoSixBitValues) {
                       : from == "f32" ? "v[8:39]"
                                       : "v[8:23]") +
                      (random_rounding ? ", v41" : "") + ", v40";
+        check.registers = 42;
         check.cases = 1280;  // lanes; each converts 32 values
         check.fill = [=](std::mt19937& random, int reg) {
           return reg == 41 ? uint32_t(random()) : contents(random, source, reg == 40);
@@ -233,6 +234,7 @@ TEST(ScaledConvert, ThirtyTwoSixBitValues) {
       LaneCheck check{.arch = Arch::kGfx950,
                       .text = "v_cvt_scalef32_pk32_" + from + "_" + name + (from == "f32" ? " v[8:39]" : " v[8:23]") +
                               ", v[0:5], v40"};
+      check.registers = 42;
       check.cases = 1280;
       check.fill = [](std::mt19937& random, int reg) { return contents(random, kF32, reg == 40); };
       check.expected = [=](const LaneView& r) -> Writes {

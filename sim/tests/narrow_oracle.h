@@ -44,7 +44,10 @@ inline uint32_t finish_code(const Format& f, uint32_t code, double x, bool satur
 }
 
 inline uint32_t narrow_nearest(const Format& f, double x, bool saturate) {
-  if (std::isnan(x)) return finish_code(f, end_codes(f).nan, x, false) | (f.top == TopExponent::kFnuz ? 0 : 0);
+  if (std::isnan(x)) {
+    const bool has_sign = f.top != TopExponent::kFnuz && std::signbit(x);
+    return end_codes(f).nan | (has_sign ? 1u << (f.width() - 1) : 0);
+  }
   const double magnitude = std::fabs(x);
   const uint32_t end = end_codes(f).largest + 1;
   if (magnitude >= plain_magnitude(f, end)) return finish_code(f, end, x, saturate);

@@ -276,6 +276,10 @@ class Builder {
       uint8_t bit = k == "op_sel" ? kHigh : k == "op_sel_hi" ? kHighHi : k == "neg_lo" ? kNeg : k == "neg_hi" ? (mix ? kAbs : kNegHi) : 0;
       if (!bit) continue;
       auto list = parse_list(m.value);
+      if (starts(base, "v_mfma_scale")) {  // bytes of the two scale operands
+        for (size_t i = 0; i < 2 && i < list.size(); ++i) out.src[3 + i].mods |= static_cast<uint8_t>(list[i] ? bit : 0);
+        continue;
+      }
       for (size_t i = 0; i < list.size(); ++i) {
         // An element more than there are sources is for the destination; byte selectors have an unused source between.
         bool destination = i + 1 == list.size() && i >= out.src_count;

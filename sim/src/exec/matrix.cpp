@@ -1,6 +1,7 @@
 // Hands MFMA, SMFMAC and WMMA to the matrix operations.
 #include "exec/matrix_call.h"
 
+#include <bit>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,25 @@ struct Bound {
   }
 };
 
+/// Inline float constants arrive as f16, bf16, f32 or f64 bits, whatever LLVM's operand type says; C wants its own format.
+/// Integer constants (raw bits) stay.
+uint64_t accumulator_bits(uint64_t literal, const std::string& name) {
+  if (name.find("_i32_") != std::string::npos) return literal;
+  for (double magnitude : {0.5, 1.0, 2.0, 4.0, 0.15915494309189532}) {
+    for (double value : {magnitude, -magnitude}) {
+      const float single = static_cast<float>(value);
+      const uint32_t word = std::bit_cast<uint32_t>(single);
+      const uint64_t half = std::bit_cast<uint16_t>(static_cast<_Float16>(value)), bfloat = (word + 0x8000) >> 16;
+      const uint64_t wide = std::bit_cast<uint64_t>(value);
+      if (literal != half && literal != bfloat && literal != word && literal != wide) continue;
+      if (name.find("_f64") != std::string::npos) return wide;
+      if (name.starts_with("v_wmma_f16")) return half;
+      return name.starts_with("v_wmma_bf16") ? bfloat : word;
+    }
+  }
+  return literal;
+}
+
 const Bound* intern(const MatrixOp* op, const std::string& name, const Operand& c, uint32_t lanes) {
   static std::mutex mutex;
   static std::map<std::tuple<const MatrixOp*, uint64_t, bool, uint32_t>, std::unique_ptr<Bound>> table;
@@ -34,7 +54,8 @@ const Bound* intern(const MatrixOp* op, const std::string& name, const Operand& 
   if (!c.is_literal()) return entry.get();
   bool wide = name.find("_f64") != std::string::npos;
   bool half = name.starts_with("v_wmma_f16") || name.starts_with("v_wmma_bf16");
-  uint32_t low = static_cast<uint32_t>(c.literal), high = wide ? static_cast<uint32_t>(c.literal >> 32) : low;
+  const uint64_t bits = accumulator_bits(c.literal, name);
+  uint32_t low = static_cast<uint32_t>(bits), high = wide ? static_cast<uint32_t>(bits >> 32) : low;
   if (half) low = high = (low & 0xffff) | low << 16;
   size_t rows = std::max<size_t>(op->d_dwords, op->c_dwords);
   entry->literal_c.resize(rows * lanes + 16);

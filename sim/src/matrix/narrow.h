@@ -63,11 +63,11 @@ CREST_SIM_INLINE WideU narrow(WideU x, WideU seed, WideI scale, bool saturate) {
   const WideI exponent = (word >> 23) - 127 + f.bias + scale - (subnormal & 149);
   const WideI significand = (word & 0x7fffff) | 0x800000;
   const WideI one = splat(1);
-  const WideI below = vmin(vmax(one - exponent, splat(0)), splat(25 - kDrop > 0 ? 31 - kDrop : 0));
+  const WideI below = vmin(vmax(one - exponent, splat(0)), splat(31));
 
   WideI kept;
   if constexpr (R == Rounding::kNearestEven) {
-    const WideI shift = below + kDrop;
+    const WideI shift = vmin(below + kDrop, splat(31));  // everything goes from 25 on
     const WideI rest = significand & ((one << shift) - 1), half = one << (shift - 1);
     kept = significand >> shift;
     const WideI up = (rest > half) | ((rest == half) & ((kept & 1) == 1));

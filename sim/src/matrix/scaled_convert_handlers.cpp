@@ -49,7 +49,10 @@ CREST_SIM_INLINE WideU narrow_scaled(WideU x, WideU seed, Scale scale, bool satu
 template <Element E, Wide W>
 CREST_SIM_INLINE WideU widen_scaled(WideU raw, Scale scale) {
   const WideF value = scale_value(decode<E, false>(raw), scale.exponent);
-  return narrow_result<W>(select(scale.nan, bits<WideF>(splat(0x7fc00000)), value));
+  const WideI nan = value != value;  // with the sign of the code, without its payload
+  const WideI quiet = (bits<WideI>(value) & int32_t(0x80000000)) | 0x7fc00000;
+  const WideF clean = select(nan, bits<WideF>(quiet), value);
+  return narrow_result<W>(select(scale.nan, bits<WideF>(splat(0x7fc00000)), clean));
 }
 
 /// -x and |x| of an operand with 16-bit values act on each of them.
