@@ -36,8 +36,11 @@ class MatrixShapes : public KernelTest {
     const size_t width = size_t(f.width()) / 8;
     for (size_t i = 0; i < count; ++i) {
       uint32_t code;
-      do code = uint32_t(random()) & (f.codes() - 1);
-      while (decode(f, code).kind != formats::Kind::kFinite || std::fabs(decode(f, code).value()) > 4);
+      double x;
+      do {
+        code = uint32_t(random()) & (f.codes() - 1);
+        x = std::fabs(decode(f, code).value());
+      } while (decode(f, code).kind != formats::Kind::kFinite || x > 4 || (x < 0x1p-24 && x != 0));
       for (size_t byte = 0; byte < width; ++byte) e.bytes.push_back(uint8_t(code >> 8 * byte));
       e.values.push_back(decode(f, code).value());
     }
