@@ -79,9 +79,9 @@ void unpack(Element element, bool fnuz, const uint32_t* rows, const UnpackLayout
     case Element::kXf32:
       return unpack_as<Element::kXf32, false>(rows, layout, table);
     case Element::kF16:
-      return unpack_as<Element::kF16, false>(rows, layout, table);
+      return unpack_pairs<Element::kF16>(rows, layout, table);
     case Element::kBf16:
-      return unpack_as<Element::kBf16, false>(rows, layout, table);
+      return unpack_pairs<Element::kBf16>(rows, layout, table);
     case Element::kI8:
       return unpack_as<Element::kI8, false>(rows, layout, table);
     case Element::kU8:
