@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 using tensor::DType;
 
 constexpr int64_t kChunkValues = int64_t{1} << 23;
+constexpr uint64_t kMaxTokenizerBytes = 256 << 20;
 
 // The type of each tensor, as quantise would choose it; without a mix each keeps its own.
 Result<std::vector<TensorSpec>> choose_specs(const ModelFile& model, const QuantMix* mix, ConvertReport& report) {
@@ -127,7 +128,8 @@ Result<ConvertReport> convert(const fs::path& folder, const fs::path& output, co
   }
   metadata.set("general.file_type", Value::u32(mix->file_type));
   metadata.set("general.quantization_version", Value::u32(2));
-  if (auto status = vocab_to_metadata(vocab, metadata); !status.ok())
+  CREST_TRY(const std::string tokenizer, core::read_file(folder / "tokenizer.json", kMaxTokenizerBytes));
+  if (auto status = vocab_to_metadata(vocab, tokenizer, metadata); !status.ok())
     return std::move(status).error().with_context(folder.string());
   CREST_TRY(GgufWriter writer, GgufWriter::create(output, metadata, specs));
   uint64_t done = 0;

@@ -184,7 +184,7 @@ Result<MakeModelReport> make_model(const fs::path& output, const MakeModelOption
   metadata.set("general.description",
                Value::string("Random weights in the shape of a public model: for timing, not for text."));
   metadata.set("general.quantization_version", Value::u32(2));
-  CREST_RETURN_IF_ERROR(vocab_to_metadata(vocab, metadata));
+  CREST_RETURN_IF_ERROR(vocab_to_metadata(vocab, {}, metadata));
   CREST_TRY(GgufWriter file, GgufWriter::create(output, metadata, skeleton.tensors));
   CREST_RETURN_IF_ERROR(Writer(file, skeleton, options, pool).write_all());
   CREST_RETURN_IF_ERROR(file.finish());

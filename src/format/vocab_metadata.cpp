@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "format/escape.h"
+#include "core/log.h"
 
 namespace crest::format {
 namespace {
@@ -14,6 +14,7 @@ using text::VocabData;
 using text::VocabKind;
 
 const std::string kPrefix = "tokenizer.ggml.";
+constexpr const char* kJsonKey = "tokenizer.huggingface.json";
 constexpr int64_t kMaxId = (int64_t{1} << 31) - 1;
 constexpr int64_t kMinusOne = 0xffffffff;  // -1 as u32: writers' way to say "none"
 
@@ -106,6 +107,37 @@ Result<std::vector<float>> scores_from_merges(const VocabData& vocab) {
   return scores;
 }
 
+// GGUF's name for the same splits, whatever happens to the text before; "default" when there is none.
+std::string nearest_pre_name(const VocabData& vocab) {
+  for (const char* name : {"llama-bpe", "qwen2", "qwen35", "gpt-2", "smollm"}) {
+    VocabData candidate;
+    text::set_gguf_pretokenizer(candidate, name);
+    if (candidate.splits == vocab.splits) return name;
+  }
+  return "default";
+}
+
+// The steps that have no place in GGUF's own keys, from the tokenizer.json that convert put beside them.
+Status read_exact_steps(const Metadata& m, VocabData& vocab) {
+  CREST_TRY(const std::string json, m.string(kJsonKey));
+  text::HfTokenizerFiles files;
+  files.tokenizer_json = json;
+  auto exact = text::vocab_from_tokenizer_json(files);
+  if (!exact.ok()) return std::move(exact).error().with_context(m.source() + ": " + kJsonKey);
+  const size_t count = exact->tokens.size();
+  if (exact->kind != vocab.kind || count > vocab.tokens.size() ||
+      !std::equal(exact->tokens.begin(), exact->tokens.end(), vocab.tokens.begin()))
+    return m.error(ErrorCode::kInvalidFile, "{} has other tokens than tokenizer.ggml.tokens", kJsonKey);
+  vocab.added = std::move(exact->added);
+  vocab.normalizer = std::move(exact->normalizer);
+  vocab.pre_rewrite = std::move(exact->pre_rewrite);
+  vocab.splits = std::move(exact->splits);
+  vocab.pre_name.clear();
+  vocab.ignore_merges = exact->ignore_merges;
+  vocab.last_merge_wins = exact->last_merge_wins;
+  return {};
+}
+
 }  // namespace
 
 Result<VocabData> vocab_from_metadata(const Metadata& m) {
@@ -138,17 +170,24 @@ Result<VocabData> vocab_from_metadata(const Metadata& m) {
     vocab.merges = *std::move(merges);
   }
   CREST_RETURN_IF_ERROR(read_templates(m, vocab));
+  if (m.contains(kJsonKey)) CREST_RETURN_IF_ERROR(read_exact_steps(m, vocab));
   return vocab;
 }
 
-Status vocab_to_metadata(const VocabData& vocab, Metadata& m) {
+Status vocab_to_metadata(const VocabData& vocab, std::string_view tokenizer_json, Metadata& m) {
   const bool byte_level = vocab.kind == VocabKind::kByteLevelBpe;
   m.set(kPrefix + "model", Value::string(byte_level ? "gpt2" : "llama"));
   if (byte_level) {
-    if (vocab.pre_name.empty())
-      return make_error(ErrorCode::kUnsupported,
-                        "the pre-tokeniser is none that GGUF has a name for, so the file would split text wrongly");
-    m.set(kPrefix + "pre", Value::string(vocab.pre_name));
+    std::string pre = vocab.pre_name;
+    if (pre.empty()) {
+      if (tokenizer_json.empty())
+        return make_error(ErrorCode::kUnsupported,
+                          "the pre-tokeniser is none that GGUF has a name for, so the file would split text wrongly");
+      pre = nearest_pre_name(vocab);
+      log_warning("GGUF has no name for this pre-tokeniser: Crest will read it exactly, other programs as \"{}\"", pre);
+      m.set(kJsonKey, Value::string(std::string(tokenizer_json)));
+    }
+    m.set(kPrefix + "pre", Value::string(std::move(pre)));
   } else {
     m.set(kPrefix + "pre", Value::string("default"));
   }
