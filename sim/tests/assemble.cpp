@@ -19,8 +19,11 @@ std::vector<Assembled> assemble(const std::string& cpu, uint32_t wave_size, cons
   std::ofstream file(source);
   for (const std::string& line : lines) file << line << "\n";
   file.close();
-  std::string features = cpu.starts_with("gfx9") ? "" : wave_size == 32 ? " -mattr=+wavefrontsize32,-wavefrontsize64" : " -mattr=-wavefrontsize32,+wavefrontsize64";
-  std::string command = std::string(CREST_SIM_LLVM_MC) + " -triple=amdgcn-amd-amdhsa -mcpu=" + cpu + features + " -show-encoding " + source + " >" + out + " 2>" + err;
+  std::string features = cpu.starts_with("gfx9") ? ""
+                         : wave_size == 32       ? " -mattr=+wavefrontsize32,-wavefrontsize64"
+                                                 : " -mattr=-wavefrontsize32,+wavefrontsize64";
+  std::string command = std::string(CREST_SIM_LLVM_MC) + " -triple=amdgcn-amd-amdhsa -mcpu=" + cpu + features +
+                        " -show-encoding " + source + " >" + out + " 2>" + err;
   int status = std::system(command.c_str());
   static_cast<void>(status);  // refused lines make it fail; they are found below
 
@@ -28,7 +31,8 @@ std::vector<Assembled> assemble(const std::string& cpu, uint32_t wave_size, cons
   std::ifstream errors(err);
   for (std::string line; std::getline(errors, line);) {
     size_t at = line.find("in.s:");
-    if (at != std::string::npos && line.find(": error:") != std::string::npos) refused.insert(std::stoul(line.substr(at + 5)));
+    if (at != std::string::npos && line.find(": error:") != std::string::npos)
+      refused.insert(std::stoul(line.substr(at + 5)));
   }
   std::vector<std::vector<uint8_t>> encodings;
   std::ifstream output(out);
@@ -37,7 +41,8 @@ std::vector<Assembled> assemble(const std::string& cpu, uint32_t wave_size, cons
     if (at == std::string::npos) continue;
     std::vector<uint8_t> bytes;
     std::stringstream list(line.substr(at + 11));
-    for (std::string item; std::getline(list, item, ',');) bytes.push_back(static_cast<uint8_t>(std::stoul(item, nullptr, 16)));
+    for (std::string item; std::getline(list, item, ',');)
+      bytes.push_back(static_cast<uint8_t>(std::stoul(item, nullptr, 16)));
     encodings.push_back(bytes);
   }
   std::vector<Assembled> result;

@@ -78,7 +78,8 @@ TEST_P(BasicKernels, Rope) {
     for (int h = 0; h < heads; ++h)
       for (int i = 0; i < dim / 2; ++i) {
         size_t at = (size_t(r) * heads + h) * dim + i;
-        double a = position[r] * std::pow(10000.0, -2.0 * i / dim), x = bf16_to_float(before[at]), y = bf16_to_float(before[at + 64]);
+        double a = position[r] * std::pow(10000.0, -2.0 * i / dim), x = bf16_to_float(before[at]),
+               y = bf16_to_float(before[at + 64]);
         ASSERT_NEAR(bf16_to_float(q[at]), x * std::cos(a) - y * std::sin(a), 0.01);
         ASSERT_NEAR(bf16_to_float(q[at + 64]), x * std::sin(a) + y * std::cos(a), 0.01);
       }

@@ -40,16 +40,19 @@ Bytes bundle(const std::vector<std::pair<std::string, Bytes>>& entries) {
 
 Bytes compressed(const Bytes& plain, uint16_t version, bool zstd) {
   llvm::SmallVector<uint8_t, 0> packed;
-  llvm::compression::compress(llvm::compression::Params(zstd ? llvm::compression::Format::Zstd : llvm::compression::Format::Zlib),
-                              llvm::ArrayRef<uint8_t>(plain.data(), plain.size()), packed);
+  llvm::compression::compress(
+      llvm::compression::Params(zstd ? llvm::compression::Format::Zstd : llvm::compression::Format::Zlib),
+      llvm::ArrayRef<uint8_t>(plain.data(), plain.size()), packed);
   Bytes out{'C', 'C', 'O', 'B'};
   append(out, version);
   append(out, uint16_t(zstd));
   size_t header = version == 1 ? 20 : version == 2 ? 24 : 32;
   if (version == 2) append(out, uint32_t(header + packed.size()));
   if (version == 3) append(out, uint64_t(header + packed.size()));
-  if (version == 3) append(out, uint64_t(plain.size()));
-  else append(out, uint32_t(plain.size()));
+  if (version == 3)
+    append(out, uint64_t(plain.size()));
+  else
+    append(out, uint32_t(plain.size()));
   append(out, uint64_t(0x1234));  // hash
   out.insert(out.end(), packed.begin(), packed.end());
   return out;
@@ -91,7 +94,8 @@ TEST(Bundle, DamageIsReported) {
   for (const Bytes& whole : {three(), compressed(three(), 2, true), compressed(three(), 3, false)})
     for (int n = 0; n < 2000; ++n) {
       Bytes damaged(whole.begin(), whole.begin() + static_cast<long>(random() % (whole.size() + 1)));
-      for (int k = 0; k < 4 && !damaged.empty(); ++k) damaged[random() % std::min<size_t>(damaged.size(), 200)] = static_cast<uint8_t>(random());
+      for (int k = 0; k < 4 && !damaged.empty(); ++k)
+        damaged[random() % std::min<size_t>(damaged.size(), 200)] = static_cast<uint8_t>(random());
       auto r = extract_code_object(damaged, Arch::kGfx942);
       if (!r.ok()) EXPECT_FALSE(r.error().empty());
     }

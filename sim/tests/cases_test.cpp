@@ -82,7 +82,8 @@ TEST(SimulatorCases, DualIssueReadsBeforeWriting) {
   for (Arch arch : {Arch::kGfx1100, Arch::kGfx1151}) {
     Machine m(arch, 32);
     for (int l = 0; l < 32; ++l) m.v(0, l) = 100u + l, m.v(1, l) = 200u + l;
-    execute_bytes(m, {0x01, 0x01, 0x10, 0xca, 0x00, 0x01, 0x00, 0x00});  // v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0
+    execute_bytes(m,
+                  {0x01, 0x01, 0x10, 0xca, 0x00, 0x01, 0x00, 0x00});  // v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0
     for (int l = 0; l < 32; ++l) {
       EXPECT_EQ(m.v(0, l), 200u + l);
       EXPECT_EQ(m.v(1, l), 100u + l);
@@ -145,7 +146,8 @@ TEST(SimulatorCases, CompareExecutionMask) {
 
 // SM-6, an unknown word that is swallowed: it must fail when reached and be listed.
 TEST(SimulatorCases, UnknownWordIsNamed) {
-  const Bytes code = {0x00, 0x00, 0x80, 0xbf, 0x00, 0x05, 0x08, 0xf4, 0x00, 0x00, 0x81, 0xbf};  // s_nop 0; f4080500; s_endpgm
+  const Bytes code = {0x00, 0x00, 0x80, 0xbf, 0x00, 0x05,
+                      0x08, 0xf4, 0x00, 0x00, 0x81, 0xbf};  // s_nop 0; f4080500; s_endpgm
   Code decoded = decode_section(target_info(Arch::kGfx950), 64, 0, code);
   ASSERT_EQ(decoded.unknown.size(), 1u);
   EXPECT_NE(decoded.unknown[0].find("f4080500"), std::string::npos) << decoded.unknown[0];

@@ -101,6 +101,7 @@ inline std::string target_name(const ::testing::TestParamInfo<KernelTarget>& inf
 }
 
 inline const KernelTarget kAllTargets[] = {{"gfx942"}, {"gfx950"}, {"gfx1100"}, {"gfx1151"}};
-inline const KernelTarget kAllTargetsAndWave64[] = {{"gfx942"}, {"gfx950"}, {"gfx1100"}, {"gfx1151"}, {"gfx1100-wave64"}};
+inline const KernelTarget kAllTargetsAndWave64[] = {
+    {"gfx942"}, {"gfx950"}, {"gfx1100"}, {"gfx1151"}, {"gfx1100-wave64"}};
 
 }  // namespace crest_sim::test

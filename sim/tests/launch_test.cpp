@@ -130,11 +130,14 @@ TEST_P(Launch, DivisionAndSquareRootAreCorrectlyRounded) {
   std::vector<float> a(n), b(n);
   for (auto* v : {&a, &b})
     for (auto& x : *v) x = std::bit_cast<float>(static_cast<uint32_t>(random()));
-  for (int i = 0; i < 64; ++i) a[i] = std::bit_cast<float>(static_cast<uint32_t>(random() & 0x807fffff)), b[i] = std::ldexp(uniform(), 120);
+  for (int i = 0; i < 64; ++i)
+    a[i] = std::bit_cast<float>(static_cast<uint32_t>(random() & 0x807fffff)), b[i] = std::ldexp(uniform(), 120);
   for (int i = 64; i < 128; ++i) b[i] = std::bit_cast<float>(static_cast<uint32_t>(random() & 0x807fffff));
   float *q = upload(std::vector<float>(n)), *r = upload(std::vector<float>(n));
   launch("divide", {64}, {64}, Arguments().add(upload(a)).add(upload(b)).add(q).add(r));
-  auto same = [](auto x, auto y) { return (std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y)); };
+  auto same = [](auto x, auto y) {
+    return (std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y));
+  };
   for (int i = 0; i < n; ++i) {
     ASSERT_TRUE(same(q[i], a[i] / b[i])) << a[i] << " / " << b[i] << " = " << q[i];
     ASSERT_TRUE(same(r[i], std::sqrt(a[i]))) << a[i] << " " << r[i];
@@ -202,7 +205,9 @@ TEST_P(Launch, EndlessLoopIsStopped) {
 
 TEST_P(Launch, BadLaunchesAreRefused) {
   uint32_t* p = upload(std::vector<uint32_t>(64));
-  auto message = [&](const char* kernel, Dim3 grid, Dim3 block, const Arguments& a) { return try_launch(kernel, grid, block, a).fault.message; };
+  auto message = [&](const char* kernel, Dim3 grid, Dim3 block, const Arguments& a) {
+    return try_launch(kernel, grid, block, a).fault.message;
+  };
   EXPECT_NE(message("nothing", {1}, {64}, Arguments()).find("no such kernel"), std::string::npos);
   EXPECT_NE(message("copy_offset", {0}, {64}, Arguments().add(p).add(p).add(0)).find("zero"), std::string::npos);
   EXPECT_NE(message("copy_offset", {1}, {65}, Arguments().add(p).add(p).add(0)).find("allows 64"), std::string::npos);
@@ -218,7 +223,8 @@ TEST_P(Launch, RegisterBeyondAllocationIsNamed) {
   const Kernel* kernel = (*original)->find_kernel("private_array");
   // The descriptor lies in .rodata at the same place in the file's bytes; find it by its contents.
   auto image = (*original)->image();
-  auto at = std::search(file.begin(), file.end(), image.begin() + int64_t(kernel->descriptor_address), image.begin() + int64_t(kernel->descriptor_address) + 64);
+  auto at = std::search(file.begin(), file.end(), image.begin() + int64_t(kernel->descriptor_address),
+                        image.begin() + int64_t(kernel->descriptor_address) + 64);
   ASSERT_NE(at, file.end());
   at[48] &= uint8_t(~63);  // granulated VGPR count: the smallest
   auto module = device_->load(file);

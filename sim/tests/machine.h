@@ -57,7 +57,8 @@ inline Decoded decode_one(const TargetInfo& target, uint32_t wave_size, std::vec
 
 class Machine {
  public:
-  Machine(Arch arch, uint32_t lanes, uint32_t lds_bytes = 4096) : target(target_info(arch)), lanes_(lanes), lds(lds_bytes), scratch(size_t(256) * lanes) {
+  Machine(Arch arch, uint32_t lanes, uint32_t lds_bytes = 4096)
+      : target(target_info(arch)), lanes_(lanes), lds(lds_bytes), scratch(size_t(256) * lanes) {
     registers.reset(static_cast<uint32_t*>(std::aligned_alloc(64, size_t(512) * lanes * 4)));
     launch.target = &target;
     code.target = &target;

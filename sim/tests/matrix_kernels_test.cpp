@@ -54,7 +54,8 @@ class MatrixKernels : public KernelTest {
           want += p;
           magnitude += std::fabs(p);
         }
-        double got = type == Element::kI8 ? double(std::bit_cast<int32_t>(c[size_t(i) * n + j])) : double(c[size_t(i) * n + j]);
+        double got =
+            type == Element::kI8 ? double(std::bit_cast<int32_t>(c[size_t(i) * n + j])) : double(c[size_t(i) * n + j]);
         double bound = type == Element::kI8 ? 0 : magnitude * k * 0x1p-24;
         ASSERT_NEAR(got, want, bound) << kernel << " " << i << " " << j;
       }
@@ -87,7 +88,8 @@ class MatrixKernels : public KernelTest {
           squares += t * t;
         }
         // Rounding of P and of the output to bf16.
-        ASSERT_NEAR(bf16_to_float(o[i * d + x]), want, 0x1p-8 * (std::fabs(want) + 2 * std::sqrt(squares)) + 2e-5) << i << " " << x;
+        ASSERT_NEAR(bf16_to_float(o[i * d + x]), want, 0x1p-8 * (std::fabs(want) + 2 * std::sqrt(squares)) + 2e-5)
+            << i << " " << x;
       }
     }
   }
@@ -96,18 +98,24 @@ class MatrixKernels : public KernelTest {
 };
 
 TEST_P(MatrixKernels, Bf16GemmOneWave) {
-  if (cdna()) gemm("gemm_bf16_16x16x16", 64, 64, 128, 16, 16, 64, Element::kBf16);
-  else gemm("gemm_bf16_wmma", 64, 64, 128, 16, 16, 32, Element::kBf16);
+  if (cdna())
+    gemm("gemm_bf16_16x16x16", 64, 64, 128, 16, 16, 64, Element::kBf16);
+  else
+    gemm("gemm_bf16_wmma", 64, 64, 128, 16, 16, 32, Element::kBf16);
 }
 
 TEST_P(MatrixKernels, Bf16GemmThroughLds) {
-  if (cdna()) gemm("gemm_bf16_32x32x8", 128, 128, 256, 128, 128, 256, Element::kBf16);
-  else gemm("gemm_bf16_wmma_lds", 128, 128, 256, 64, 64, 128, Element::kBf16);
+  if (cdna())
+    gemm("gemm_bf16_32x32x8", 128, 128, 256, 128, 128, 256, Element::kBf16);
+  else
+    gemm("gemm_bf16_wmma_lds", 128, 128, 256, 64, 64, 128, Element::kBf16);
 }
 
 TEST_P(MatrixKernels, Int8Gemm) {
-  if (cdna()) gemm("gemm_i8_16x16x32", 64, 64, 128, 16, 16, 64, Element::kI8);
-  else gemm("gemm_iu8_wmma", 64, 64, 128, 16, 16, 32, Element::kI8);
+  if (cdna())
+    gemm("gemm_i8_16x16x32", 64, 64, 128, 16, 16, 64, Element::kI8);
+  else
+    gemm("gemm_iu8_wmma", 64, 64, 128, 16, 16, 32, Element::kI8);
 }
 
 TEST_P(MatrixKernels, Fp8Gemm) {
@@ -117,8 +125,10 @@ TEST_P(MatrixKernels, Fp8Gemm) {
 
 TEST_P(MatrixKernels, StrictArithmetic) {
   config.strict_matrix = true;
-  if (cdna()) gemm("gemm_bf16_32x32x8", 128, 128, 64, 128, 128, 256, Element::kBf16);
-  else gemm("gemm_bf16_wmma", 32, 32, 64, 16, 16, 32, Element::kBf16);
+  if (cdna())
+    gemm("gemm_bf16_32x32x8", 128, 128, 64, 128, 128, 256, Element::kBf16);
+  else
+    gemm("gemm_bf16_wmma", 32, 32, 64, 16, 16, 32, Element::kBf16);
 }
 
 TEST_P(MatrixKernels, Attention) { attention(false); }

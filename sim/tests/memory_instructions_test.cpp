@@ -1,4 +1,5 @@
-// Loads, stores and atomics of every address space on random addresses, data and EXEC masks, against byte-wise references.
+// Loads, stores and atomics of every address space on random addresses, data and EXEC masks, against byte-wise
+// references.
 #include <fmt/format.h>
 
 #include <functional>
@@ -27,27 +28,39 @@ const Access kLoads[] = {
     {"load_sshort", "load_i16", 2, [](u32 x, u32) { return u32(int32_t(int16_t(x))); }},
     {"load_ubyte_d16", "load_d16_u8", 1, [](u32 x, u32 old) { return (old & 0xffff0000) | (x & 255); }},
     {"load_ubyte_d16_hi", "load_d16_hi_u8", 1, [](u32 x, u32 old) { return (old & 0xffff) | (x & 255) << 16; }},
-    {"load_sbyte_d16", "load_d16_i8", 1, [](u32 x, u32 old) { return (old & 0xffff0000) | (u32(int32_t(int8_t(x))) & 0xffff); }},
-    {"load_sbyte_d16_hi", "load_d16_hi_i8", 1, [](u32 x, u32 old) { return (old & 0xffff) | u32(int32_t(int8_t(x))) << 16; }},
+    {"load_sbyte_d16", "load_d16_i8", 1,
+     [](u32 x, u32 old) { return (old & 0xffff0000) | (u32(int32_t(int8_t(x))) & 0xffff); }},
+    {"load_sbyte_d16_hi", "load_d16_hi_i8", 1,
+     [](u32 x, u32 old) { return (old & 0xffff) | u32(int32_t(int8_t(x))) << 16; }},
     {"load_short_d16", "load_d16_b16", 2, [](u32 x, u32 old) { return (old & 0xffff0000) | (x & 0xffff); }},
     {"load_short_d16_hi", "load_d16_hi_b16", 2, [](u32 x, u32 old) { return (old & 0xffff) | x << 16; }},
-    {"load_dword", "load_b32", 4}, {"load_dwordx2", "load_b64", 8}, {"load_dwordx3", "load_b96", 12}, {"load_dwordx4", "load_b128", 16}};
-const Access kStores[] = {
-    {"store_byte", "store_b8", 1, [](u32 x, u32) { return x; }}, {"store_byte_d16_hi", "store_d16_hi_b8", 1, [](u32 x, u32) { return x >> 16; }},
-    {"store_short", "store_b16", 2, [](u32 x, u32) { return x; }}, {"store_short_d16_hi", "store_d16_hi_b16", 2, [](u32 x, u32) { return x >> 16; }},
-    {"store_dword", "store_b32", 4}, {"store_dwordx2", "store_b64", 8}, {"store_dwordx3", "store_b96", 12}, {"store_dwordx4", "store_b128", 16}};
+    {"load_dword", "load_b32", 4},
+    {"load_dwordx2", "load_b64", 8},
+    {"load_dwordx3", "load_b96", 12},
+    {"load_dwordx4", "load_b128", 16}};
+const Access kStores[] = {{"store_byte", "store_b8", 1, [](u32 x, u32) { return x; }},
+                          {"store_byte_d16_hi", "store_d16_hi_b8", 1, [](u32 x, u32) { return x >> 16; }},
+                          {"store_short", "store_b16", 2, [](u32 x, u32) { return x; }},
+                          {"store_short_d16_hi", "store_d16_hi_b16", 2, [](u32 x, u32) { return x >> 16; }},
+                          {"store_dword", "store_b32", 4},
+                          {"store_dwordx2", "store_b64", 8},
+                          {"store_dwordx3", "store_b96", 12},
+                          {"store_dwordx4", "store_b128", 16}};
 
 constexpr u32 kBytes = 8192;
 
 class MemoryInstructions : public ::testing::TestWithParam<Arch> {
  protected:
-  MemoryInstructions() : target_(target_info(GetParam())), lanes_(target_.default_wave_size), m_(GetParam(), lanes_, kBytes) {
+  MemoryInstructions()
+      : target_(target_info(GetParam())), lanes_(target_.default_wave_size), m_(GetParam(), lanes_, kBytes) {
     memory_ = *Memory::create();
     base_ = *memory_->allocate(kBytes);
     data_ = reinterpret_cast<uint8_t*>(base_);
     m_.use_memory(memory_);
   }
-  std::string vector(int reg, u32 dwords) { return dwords == 1 ? fmt::format("v{}", reg) : fmt::format("v[{}:{}]", reg, reg + dwords - 1); }
+  std::string vector(int reg, u32 dwords) {
+    return dwords == 1 ? fmt::format("v{}", reg) : fmt::format("v[{}:{}]", reg, reg + dwords - 1);
+  }
   Decoded decode(const std::string& line) {
     auto a = assemble(std::string(target_.name), lanes_, {line});
     EXPECT_FALSE(a[0].bytes.empty()) << line;
@@ -55,7 +68,9 @@ class MemoryInstructions : public ::testing::TestWithParam<Arch> {
     EXPECT_TRUE(d.ok) << line << ": " << d.problem;
     return d;
   }
-  std::string name(const Access& a, const char* prefix) { return std::string(prefix) + (target_.cdna ? a.gfx9 : a.gfx11); }
+  std::string name(const Access& a, const char* prefix) {
+    return std::string(prefix) + (target_.cdna ? a.gfx9 : a.gfx11);
+  }
   void random_state(std::vector<uint8_t>& bytes) {
     for (auto& b : bytes) b = uint8_t(random_());
     for (int r = 0; r < 32; ++r)
@@ -69,9 +84,10 @@ class MemoryInstructions : public ::testing::TestWithParam<Arch> {
     return (random_() % (kBytes - 256)) / align * align + 64;
   }
 
-  /// Runs `d` with per-lane places set by `set_address`, and compares with bytes copied one by one. `memory` is what the
-  /// instruction sees; v20… is the destination or v24… the data.
-  void check(const Access& a, bool store, const Decoded& d, uint8_t* memory, int rounds, const std::function<void(u32, u64)>& set_address, u32 align = 1) {
+  /// Runs `d` with per-lane places set by `set_address`, and compares with bytes copied one by one. `memory` is what
+  /// the instruction sees; v20… is the destination or v24… the data.
+  void check(const Access& a, bool store, const Decoded& d, uint8_t* memory, int rounds,
+             const std::function<void(u32, u64)>& set_address, u32 align = 1) {
     u32 dwords = (a.bytes + 3) / 4;
     for (int round = 0; round < rounds; ++round) {
       std::vector<uint8_t> bytes(kBytes);
@@ -93,14 +109,17 @@ class MemoryInstructions : public ::testing::TestWithParam<Arch> {
         }
         std::memcpy(value, &bytes[at[l]], a.bytes);
         for (u32 k = 0; k < dwords; ++k) {
-          u32 old = before[(20 + k) * lanes_ + l], want = !active ? old : a.convert ? a.convert(value[0], old) : value[k];
+          u32 old = before[(20 + k) * lanes_ + l], want = !active     ? old
+                                                          : a.convert ? a.convert(value[0], old)
+                                                                      : value[k];
           ASSERT_EQ(m_.v(int(20 + k), int(l)), want) << d.text << " lane " << l << " dword " << k;
         }
       }
       ASSERT_EQ(std::memcmp(memory, bytes.data(), kBytes), 0) << d.text << ": memory differs";
       for (u32 r = 0; r < 32; ++r)
         for (u32 l = 0; l < lanes_; ++l)
-          if (store || r < 20 || r >= 20 + dwords) ASSERT_EQ(m_.v(int(r), int(l)), before[r * lanes_ + l]) << d.text << " wrote v" << r;
+          if (store || r < 20 || r >= 20 + dwords)
+            ASSERT_EQ(m_.v(int(r), int(l)), before[r * lanes_ + l]) << d.text << " wrote v" << r;
     }
   }
 
@@ -120,10 +139,12 @@ TEST_P(MemoryInstructions, Global) {
     for (const Access& a : store ? std::span<const Access>(kStores) : std::span<const Access>(kLoads)) {
       u32 n = (a.bytes + 3) / 4;
       std::string op = name(a, "global_"), data = vector(24, n), dst = vector(20, n);
-      Decoded pair = decode(store ? op + " v[2:3], " + data + ", off offset:-16" : op + " " + dst + ", v[2:3], off offset:-16");
+      Decoded pair =
+          decode(store ? op + " v[2:3], " + data + ", off offset:-16" : op + " " + dst + ", v[2:3], off offset:-16");
       check(a, store, pair, data_, rounds() / 2 + 1, [&](u32 l, u64 at) { m_.set_v64(2, int(l), base_ + at + 16); });
       m_.wave.write64(8, base_ - 1000);
-      Decoded scalar = decode(store ? op + " v2, " + data + ", s[8:9] offset:40" : op + " " + dst + ", v2, s[8:9] offset:40");
+      Decoded scalar =
+          decode(store ? op + " v2, " + data + ", s[8:9] offset:40" : op + " " + dst + ", v2, s[8:9] offset:40");
       check(a, store, scalar, data_, rounds() / 2 + 1, [&](u32 l, u64 at) { m_.v(2, int(l)) = u32(at + 960); });
       Decoded flat = decode(store ? name(a, "flat_") + " v[2:3], " + data : name(a, "flat_") + " " + dst + ", v[2:3]");
       check(a, store, flat, data_, 20, [&](u32 l, u64 at) { m_.set_v64(2, int(l), base_ + at); });
@@ -139,23 +160,36 @@ TEST_P(MemoryInstructions, Buffer) {
   m_.wave.s[12] = 32;
   for (bool store : {false, true})
     for (const Access& a : store ? std::span<const Access>(kStores) : std::span<const Access>(kLoads)) {
-      Decoded d = decode(name(a, "buffer_") + " " + vector(store ? 24 : 20, (a.bytes + 3) / 4) + ", v2, s[8:11], s12 offen offset:16");
+      Decoded d = decode(name(a, "buffer_") + " " + vector(store ? 24 : 20, (a.bytes + 3) / 4) +
+                         ", v2, s[8:11], s12 offen offset:16");
       check(a, store, d, data_, rounds(), [&](u32 l, u64 at) { m_.v(2, int(l)) = u32(at - 48); });
     }
 }
 
 TEST_P(MemoryInstructions, Lds) {
-  const Access loads[] = {{"ds_read_u8", "ds_load_u8", 1, kLoads[0].convert}, {"ds_read_i8", "ds_load_i8", 1, kLoads[1].convert},
-                          {"ds_read_u16", "ds_load_u16", 2, kLoads[2].convert}, {"ds_read_i16", "ds_load_i16", 2, kLoads[3].convert},
-                          {"ds_read_u16_d16", "ds_load_u16_d16", 2, kLoads[8].convert}, {"ds_read_u16_d16_hi", "ds_load_u16_d16_hi", 2, kLoads[9].convert},
-                          {"ds_read_b32", "ds_load_b32", 4}, {"ds_read_b64", "ds_load_b64", 8}, {"ds_read_b96", "ds_load_b96", 12}, {"ds_read_b128", "ds_load_b128", 16}};
-  const Access stores[] = {{"ds_write_b8", "ds_store_b8", 1, kStores[0].convert}, {"ds_write_b16", "ds_store_b16", 2, kStores[2].convert},
-                           {"ds_write_b16_d16_hi", "ds_store_b16_d16_hi", 2, kStores[3].convert}, {"ds_write_b32", "ds_store_b32", 4},
-                           {"ds_write_b64", "ds_store_b64", 8}, {"ds_write_b96", "ds_store_b96", 12}, {"ds_write_b128", "ds_store_b128", 16}};
+  const Access loads[] = {{"ds_read_u8", "ds_load_u8", 1, kLoads[0].convert},
+                          {"ds_read_i8", "ds_load_i8", 1, kLoads[1].convert},
+                          {"ds_read_u16", "ds_load_u16", 2, kLoads[2].convert},
+                          {"ds_read_i16", "ds_load_i16", 2, kLoads[3].convert},
+                          {"ds_read_u16_d16", "ds_load_u16_d16", 2, kLoads[8].convert},
+                          {"ds_read_u16_d16_hi", "ds_load_u16_d16_hi", 2, kLoads[9].convert},
+                          {"ds_read_b32", "ds_load_b32", 4},
+                          {"ds_read_b64", "ds_load_b64", 8},
+                          {"ds_read_b96", "ds_load_b96", 12},
+                          {"ds_read_b128", "ds_load_b128", 16}};
+  const Access stores[] = {{"ds_write_b8", "ds_store_b8", 1, kStores[0].convert},
+                           {"ds_write_b16", "ds_store_b16", 2, kStores[2].convert},
+                           {"ds_write_b16_d16_hi", "ds_store_b16_d16_hi", 2, kStores[3].convert},
+                           {"ds_write_b32", "ds_store_b32", 4},
+                           {"ds_write_b64", "ds_store_b64", 8},
+                           {"ds_write_b96", "ds_store_b96", 12},
+                           {"ds_write_b128", "ds_store_b128", 16}};
   for (const Access& a : loads)
-    check(a, false, decode(name(a, "") + " " + vector(20, (a.bytes + 3) / 4) + ", v2 offset:24"), m_.lds.data(), rounds(), [&](u32 l, u64 at) { m_.v(2, int(l)) = u32(at - 24); });
+    check(a, false, decode(name(a, "") + " " + vector(20, (a.bytes + 3) / 4) + ", v2 offset:24"), m_.lds.data(),
+          rounds(), [&](u32 l, u64 at) { m_.v(2, int(l)) = u32(at - 24); });
   for (const Access& a : stores)
-    check(a, true, decode(name(a, "") + " v2, " + vector(24, (a.bytes + 3) / 4) + " offset:24"), m_.lds.data(), rounds(), [&](u32 l, u64 at) { m_.v(2, int(l)) = u32(at - 24); });
+    check(a, true, decode(name(a, "") + " v2, " + vector(24, (a.bytes + 3) / 4) + " offset:24"), m_.lds.data(),
+          rounds(), [&](u32 l, u64 at) { m_.v(2, int(l)) = u32(at - 24); });
 }
 
 TEST_P(MemoryInstructions, Scratch) {
@@ -176,9 +210,12 @@ TEST_P(MemoryInstructions, Scratch) {
         for (u32 l = 0; l < lanes_; ++l) {
           u32 at = 8 + (form == 0 ? common : form == 1 ? before[2 * lanes_ + l] : 0);
           u32 value[4] = {};
-          for (u32 b = 0; b < a.bytes; ++b) reinterpret_cast<uint8_t*>(value)[b] = m_.scratch[((at + b) / 4 * lanes_ + l) * 4 + (at + b) % 4];
+          for (u32 b = 0; b < a.bytes; ++b)
+            reinterpret_cast<uint8_t*>(value)[b] = m_.scratch[((at + b) / 4 * lanes_ + l) * 4 + (at + b) % 4];
           for (u32 k = 0; k < n; ++k) {
-            u32 old = before[(20 + k) * lanes_ + l], want = !(m_.wave.exec() >> l & 1) ? old : a.convert ? a.convert(value[0], old) : value[k];
+            u32 old = before[(20 + k) * lanes_ + l], want = !(m_.wave.exec() >> l & 1) ? old
+                                                            : a.convert                ? a.convert(value[0], old)
+                                                                                       : value[k];
             ASSERT_EQ(m_.v(int(20 + k), int(l)), want) << d.text << " lane " << l;
           }
         }
@@ -186,7 +223,11 @@ TEST_P(MemoryInstructions, Scratch) {
     }
     for (const Access& a : kStores) {  // what was stored is loaded back, and nothing beside it changes
       u32 n = (a.bytes + 3) / 4;
-      Decoded d = decode(name(a, "scratch_") + (form == 0 ? " off, " : form == 1 ? " v2, " : " off, ") + vector(24, n) + (form == 0 ? ", s8" : ", off") + " offset:8");
+      Decoded d = decode(name(a, "scratch_") +
+                         (form == 0   ? " off, "
+                          : form == 1 ? " v2, "
+                                      : " off, ") +
+                         vector(24, n) + (form == 0 ? ", s8" : ", off") + " offset:8");
       for (int round = 0; round < rounds(); ++round) {
         std::vector<uint8_t> unused(1);
         random_state(unused);
@@ -200,7 +241,8 @@ TEST_P(MemoryInstructions, Scratch) {
           u32 value[4] = {};
           for (u32 k = 0; k < n; ++k) value[k] = m_.v(int(24 + k), int(l));
           if (a.convert) value[0] = a.convert(value[0], 0);
-          for (u32 b = 0; b < a.bytes; ++b) want[((at + b) / 4 * lanes_ + l) * 4 + (at + b) % 4] = reinterpret_cast<uint8_t*>(value)[b];
+          for (u32 b = 0; b < a.bytes; ++b)
+            want[((at + b) / 4 * lanes_ + l) * 4 + (at + b) % 4] = reinterpret_cast<uint8_t*>(value)[b];
         }
         m_.run(d);
         ASSERT_EQ(m_.scratch, want) << d.text;
@@ -230,7 +272,9 @@ TEST_P(MemoryInstructions, Atomics) {
                     {"dec", "dec_u", [](u64 a, u64 x, int) { return a == 0 || a > x ? x : a - 1; }}};
   for (const Op& op : ops)
     for (int bits : {32, 64}) {
-      std::string global = std::string("global_atomic_") + (target_.cdna ? op.gfx9 + std::string(bits == 64 ? "_x2" : "") : op.gfx11 + std::to_string(bits));
+      std::string global =
+          std::string("global_atomic_") +
+          (target_.cdna ? op.gfx9 + std::string(bits == 64 ? "_x2" : "") : op.gfx11 + std::to_string(bits));
       std::string ret = target_.cdna ? " sc0" : " glc";
       u32 n = u32(bits) / 32;
       Decoded d = decode(global + " " + vector(20, n) + ", v[2:3], " + vector(24, n) + ", off" + ret);
@@ -241,7 +285,9 @@ TEST_P(MemoryInstructions, Atomics) {
         if (round % 3 == 0) std::fill(bytes.begin(), bytes.end(), uint8_t(round % 2 ? 0 : 255));
         std::memcpy(data_, bytes.data(), kBytes);
         std::vector<u64> at(lanes_);
-        for (u32 l = 0; l < lanes_; ++l) m_.set_v64(2, int(l), base_ + (at[l] = (random_() % (round % 2 ? 64 : kBytes - 64)) / 8 * 8));  // collisions too
+        for (u32 l = 0; l < lanes_; ++l)
+          m_.set_v64(2, int(l),
+                     base_ + (at[l] = (random_() % (round % 2 ? 64 : kBytes - 64)) / 8 * 8));  // collisions too
         auto before = m_.snapshot();
         try {
           m_.run(round % 4 ? d : silent);
@@ -249,13 +295,16 @@ TEST_P(MemoryInstructions, Atomics) {
           FAIL() << d.text << ": " << f.message;
         }
         for (u32 l = 0; l < lanes_; ++l) {  // lanes take effect in ascending order
-          u64 mask = bits == 64 ? ~u64(0) : 0xffffffff, old = 0, x = (u64(before[25 * lanes_ + l]) << 32 | before[24 * lanes_ + l]) & mask;
+          u64 mask = bits == 64 ? ~u64(0) : 0xffffffff, old = 0,
+              x = (u64(before[25 * lanes_ + l]) << 32 | before[24 * lanes_ + l]) & mask;
           bool active = m_.wave.exec() >> l & 1;
           std::memcpy(&old, &bytes[at[l]], n * 4);
           u64 next = op.apply(old, x, bits) & mask;
           if (active) std::memcpy(&bytes[at[l]], &next, n * 4);
           for (u32 k = 0; k < n; ++k)
-            ASSERT_EQ(m_.v(int(20 + k), int(l)), active && round % 4 ? u32(old >> 32 * k) : before[(20 + k) * lanes_ + l]) << global << " lane " << l;
+            ASSERT_EQ(m_.v(int(20 + k), int(l)),
+                      active && round % 4 ? u32(old >> 32 * k) : before[(20 + k) * lanes_ + l])
+                << global << " lane " << l;
         }
         ASSERT_EQ(std::memcmp(data_, bytes.data(), kBytes), 0) << global;
       }
@@ -263,7 +312,8 @@ TEST_P(MemoryInstructions, Atomics) {
 }
 
 TEST_P(MemoryInstructions, ScalarLoads) {
-  const std::pair<const char*, u32> sizes9[] = {{"dword", 1}, {"dwordx2", 2}, {"dwordx4", 4}, {"dwordx8", 8}, {"dwordx16", 16}};
+  const std::pair<const char*, u32> sizes9[] = {
+      {"dword", 1}, {"dwordx2", 2}, {"dwordx4", 4}, {"dwordx8", 8}, {"dwordx16", 16}};
   const std::pair<const char*, u32> sizes11[] = {{"b32", 1}, {"b64", 2}, {"b128", 4}, {"b256", 8}, {"b512", 16}};
   for (int k = 0; k < 5; ++k) {
     auto [size, n] = target_.cdna ? sizes9[k] : sizes11[k];
@@ -288,7 +338,8 @@ TEST_P(MemoryInstructions, BufferRangeCheck) {
   m_.wave.s[8] = u32(base_);
   m_.wave.s[11] = target_.cdna ? 0x00020000 : 0x31004000;
   Access dword = kLoads[10], store = kStores[4];
-  Decoded load = decode(name(dword, "buffer_") + " v20, v2, s[8:11], s12 offen offset:4"), write = decode(name(store, "buffer_") + " v24, v2, s[8:11], s12 offen offset:4");
+  Decoded load = decode(name(dword, "buffer_") + " v20, v2, s[8:11], s12 offen offset:4"),
+          write = decode(name(store, "buffer_") + " v24, v2, s[8:11], s12 offen offset:4");
   for (u32 stride : {0u, 4u}) {
     m_.wave.s[9] = (u32(base_ >> 32) & 0xffff) | (target_.cdna ? stride << 16 : 0);
     for (int round = 0; round < rounds(); ++round) {
@@ -309,7 +360,8 @@ TEST_P(MemoryInstructions, BufferRangeCheck) {
       }
       for (u32 l = 0; l < lanes_; ++l) {
         size_t at = before[2 * lanes_ + l] + 4 + soffset;
-        if ((m_.wave.exec() >> l & 1) && before[2 * lanes_ + l] + 8 + soffset <= records) std::memcpy(&bytes[at], &before[24 * lanes_ + l], 4);
+        if ((m_.wave.exec() >> l & 1) && before[2 * lanes_ + l] + 8 + soffset <= records)
+          std::memcpy(&bytes[at], &before[24 * lanes_ + l], 4);
       }
       ASSERT_EQ(std::memcmp(data_, bytes.data(), kBytes), 0);
     }
@@ -337,7 +389,8 @@ TEST_P(MemoryInstructions, LoadToLds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, MemoryInstructions, ::testing::Values(Arch::kGfx942, Arch::kGfx950, Arch::kGfx1100, Arch::kGfx1151),
+INSTANTIATE_TEST_SUITE_P(Targets, MemoryInstructions,
+                         ::testing::Values(Arch::kGfx942, Arch::kGfx950, Arch::kGfx1100, Arch::kGfx1151),
                          [](const auto& info) { return std::string(target_info(info.param).name); });
 
 }  // namespace

@@ -5,12 +5,15 @@ namespace crest_sim::test {
 namespace {
 
 void float_ops(ValuTester& t) {
-  auto binary = [&](const char* n, auto f) { t.add({n, "fff", [f](In s) { return bits(static_cast<float>(f(wide(f32(s[0])), wide(f32(s[1]))))); }}); };
+  auto binary = [&](const char* n, auto f) {
+    t.add({n, "fff", [f](In s) { return bits(static_cast<float>(f(wide(f32(s[0])), wide(f32(s[1]))))); }});
+  };
   binary("v_add_f32", [](wide a, wide b) { return a + b; });
   binary("v_sub_f32", [](wide a, wide b) { return a - b; });
   binary("v_subrev_f32", [](wide a, wide b) { return b - a; });
   binary("v_mul_f32", [](wide a, wide b) { return a * b; });
-  for (const char* n : {"v_mul_legacy_f32", "v_mul_dx9_zero_f32"}) binary(n, [](wide a, wide b) { return a == 0 || b == 0 ? wide(0) : a * b; });
+  for (const char* n : {"v_mul_legacy_f32", "v_mul_dx9_zero_f32"})
+    binary(n, [](wide a, wide b) { return a == 0 || b == 0 ? wide(0) : a * b; });
   auto fma = [](In s) { return bits(static_cast<float>(wide(f32(s[0])) * wide(f32(s[1])) + wide(f32(s[2])))); };
   t.add({"v_fma_f32", "ffff", fma});
   t.add({"v_fmac_f32", "ffff", fma, nullptr, 0, true});
@@ -26,10 +29,25 @@ void float_ops(ValuTester& t) {
   unary("v_ceil_f32", [](float a) { return std::ceil(a); });
   unary("v_trunc_f32", [](float a) { return std::trunc(a); });
   unary("v_rndne_f32", [](float a) { return std::nearbyint(a); });
-  unary("v_fract_f32", [](float a) { float r = static_cast<float>(double(a) - std::floor(double(a))); return r >= 1 ? std::nextafterf(1, 0) : r; });
-  t.add({"v_ldexp_f32", "ffi", [](In s) { return bits(static_cast<float>(std::ldexp(double(f32(s[0])), static_cast<int>(std::clamp<i64>(sx(s[1], 32), -600, 600))))); }});
-  t.add({"v_frexp_exp_i32_f32", "if", [](In s) -> u64 { float x = f32(s[0]); int e = 0; if (std::isfinite(x)) std::frexp(x, &e); return static_cast<u64>(e); }});
-  t.add({"v_frexp_mant_f32", "ff", [](In s) { float x = f32(s[0]); int e; return std::isfinite(x) ? bits(std::frexp(x, &e)) : s[0]; }});
+  unary("v_fract_f32", [](float a) {
+    float r = static_cast<float>(double(a) - std::floor(double(a)));
+    return r >= 1 ? std::nextafterf(1, 0) : r;
+  });
+  t.add({"v_ldexp_f32", "ffi", [](In s) {
+           return bits(static_cast<float>(
+               std::ldexp(double(f32(s[0])), static_cast<int>(std::clamp<i64>(sx(s[1], 32), -600, 600)))));
+         }});
+  t.add({"v_frexp_exp_i32_f32", "if", [](In s) -> u64 {
+           float x = f32(s[0]);
+           int e = 0;
+           if (std::isfinite(x)) std::frexp(x, &e);
+           return static_cast<u64>(e);
+         }});
+  t.add({"v_frexp_mant_f32", "ff", [](In s) {
+           float x = f32(s[0]);
+           int e;
+           return std::isfinite(x) ? bits(std::frexp(x, &e)) : s[0];
+         }});
   const double ulp = 0x1p-23;
   auto flush = [](float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
   auto about = [&](const char* n, double (*f)(double)) {
@@ -43,7 +61,9 @@ void float_ops(ValuTester& t) {
 }
 
 void half_ops(ValuTester& t) {
-  auto binary = [&](const char* n, auto f) { t.add({n, "hhh", [f](In s) { return nearest_half(f(wide(half_value(s[0])), wide(half_value(s[1])))); }}); };
+  auto binary = [&](const char* n, auto f) {
+    t.add({n, "hhh", [f](In s) { return nearest_half(f(wide(half_value(s[0])), wide(half_value(s[1])))); }});
+  };
   binary("v_add_f16", [](wide a, wide b) { return a + b; });
   binary("v_sub_f16", [](wide a, wide b) { return a - b; });
   binary("v_subrev_f16", [](wide a, wide b) { return b - a; });
@@ -60,15 +80,29 @@ void half_ops(ValuTester& t) {
   t.add({"v_ceil_f16", "hh", [](In s) { return nearest_half(std::ceil(half_value(s[0]))); }});
   t.add({"v_trunc_f16", "hh", [](In s) { return nearest_half(std::trunc(half_value(s[0]))); }});
   t.add({"v_rndne_f16", "hh", [](In s) { return nearest_half(std::nearbyint(half_value(s[0]))); }});
-  t.add({"v_ldexp_f16", "hhs", [](In s) { return nearest_half(std::ldexp(half_value(s[0]), static_cast<int>(sx(s[1], 16)))); }});
-  t.add({"v_frexp_mant_f16", "hh", [](In s) { double x = half_value(s[0]); int e; return std::isfinite(x) ? nearest_half(std::frexp(x, &e)) : s[0]; }});
-  t.add({"v_frexp_exp_i16_f16", "sh", [](In s) -> u64 { double x = half_value(s[0]); int e = 0; if (std::isfinite(x)) std::frexp(x, &e); return static_cast<u64>(e) & 0xffff; }});
+  t.add({"v_ldexp_f16", "hhs",
+         [](In s) { return nearest_half(std::ldexp(half_value(s[0]), static_cast<int>(sx(s[1], 16)))); }});
+  t.add({"v_frexp_mant_f16", "hh", [](In s) {
+           double x = half_value(s[0]);
+           int e;
+           return std::isfinite(x) ? nearest_half(std::frexp(x, &e)) : s[0];
+         }});
+  t.add({"v_frexp_exp_i16_f16", "sh", [](In s) -> u64 {
+           double x = half_value(s[0]);
+           int e = 0;
+           if (std::isfinite(x)) std::frexp(x, &e);
+           return static_cast<u64>(e) & 0xffff;
+         }});
   const double ulp = 0x1p-10;
   t.add({"v_rcp_f16", "hh", [](In s) { return nearest_half(1 / half_value(s[0])); }, nullptr, ulp});
-  t.add({"v_sqrt_f16", "hh", [](In s) { return nearest_half(half_value(s[0]) < 0 ? NAN : std::sqrt(half_value(s[0]))); }, nullptr, ulp});
-  t.add({"v_rsq_f16", "hh", [](In s) { return nearest_half(half_value(s[0]) < 0 ? NAN : 1 / std::sqrt(half_value(s[0]))); }, nullptr, ulp});
+  t.add({"v_sqrt_f16", "hh",
+         [](In s) { return nearest_half(half_value(s[0]) < 0 ? NAN : std::sqrt(half_value(s[0]))); }, nullptr, ulp});
+  t.add({"v_rsq_f16", "hh",
+         [](In s) { return nearest_half(half_value(s[0]) < 0 ? NAN : 1 / std::sqrt(half_value(s[0]))); }, nullptr,
+         ulp});
   t.add({"v_exp_f16", "hh", [](In s) { return nearest_half(std::exp2(half_value(s[0]))); }, nullptr, ulp});
-  t.add({"v_log_f16", "hh", [](In s) { return nearest_half(half_value(s[0]) < 0 ? NAN : std::log2(half_value(s[0]))); }, nullptr, ulp});
+  t.add({"v_log_f16", "hh", [](In s) { return nearest_half(half_value(s[0]) < 0 ? NAN : std::log2(half_value(s[0]))); },
+         nullptr, ulp});
 }
 
 void wide_ops(ValuTester& t) {
@@ -95,26 +129,44 @@ void wide_ops(ValuTester& t) {
   t.add({"v_ceil_f64", "dd", [](In s) { return bits(std::ceil(f64(s[0]))); }});
   t.add({"v_trunc_f64", "dd", [](In s) { return bits(std::trunc(f64(s[0]))); }});
   t.add({"v_rndne_f64", "dd", [](In s) { return bits(std::nearbyint(f64(s[0]))); }});
-  t.add({"v_frexp_exp_i32_f64", "id", [](In s) -> u64 { double x = f64(s[0]); int e = 0; if (std::isfinite(x)) std::frexp(x, &e); return static_cast<u64>(e); }});
-  t.add({"v_frexp_mant_f64", "dd", [](In s) { double x = f64(s[0]); int e; return std::isfinite(x) ? bits(std::frexp(x, &e)) : s[0]; }});
+  t.add({"v_frexp_exp_i32_f64", "id", [](In s) -> u64 {
+           double x = f64(s[0]);
+           int e = 0;
+           if (std::isfinite(x)) std::frexp(x, &e);
+           return static_cast<u64>(e);
+         }});
+  t.add({"v_frexp_mant_f64", "dd", [](In s) {
+           double x = f64(s[0]);
+           int e;
+           return std::isfinite(x) ? bits(std::frexp(x, &e)) : s[0];
+         }});
   t.add({"v_rcp_f64", "dd", [](In s) { return bits(1 / f64(s[0])); }, nullptr, 0x1p-28});
 }
 
 void conversions(ValuTester& t) {
-  auto clip = [](double x, double low, double high) { return static_cast<u64>(static_cast<i64>(std::isnan(x) ? 0 : std::trunc(x) < low ? low : std::trunc(x) > high ? high : std::trunc(x))); };
+  auto clip = [](double x, double low, double high) {
+    return static_cast<u64>(static_cast<i64>(std::isnan(x)          ? 0
+                                             : std::trunc(x) < low  ? low
+                                             : std::trunc(x) > high ? high
+                                                                    : std::trunc(x)));
+  };
   t.add({"v_cvt_f32_i32", "fi", [](In s) { return bits(static_cast<float>(sx(s[0], 32))); }});
   t.add({"v_cvt_f32_u32", "fi", [](In s) { return bits(static_cast<float>(s[0])); }});
   t.add({"v_cvt_i32_f32", "if", [=](In s) { return clip(f32(s[0]), INT32_MIN, INT32_MAX); }});
   t.add({"v_cvt_u32_f32", "if", [=](In s) { return clip(f32(s[0]), 0, UINT32_MAX); }});
   t.add({"v_cvt_i32_f64", "id", [=](In s) { return clip(f64(s[0]), INT32_MIN, INT32_MAX); }});
   t.add({"v_cvt_u32_f64", "id", [=](In s) { return clip(f64(s[0]), 0, UINT32_MAX); }});
-  for (const char* n : {"v_cvt_flr_i32_f32", "v_cvt_floor_i32_f32"}) t.add({n, "if", [=](In s) { return clip(std::floor(f32(s[0])), INT32_MIN, INT32_MAX); }});
+  for (const char* n : {"v_cvt_flr_i32_f32", "v_cvt_floor_i32_f32"})
+    t.add({n, "if", [=](In s) { return clip(std::floor(f32(s[0])), INT32_MIN, INT32_MAX); }});
   t.add({"v_cvt_f64_f32", "df", [](In s) { return bits(static_cast<double>(f32(s[0]))); }});
   t.add({"v_cvt_f32_f64", "fd", [](In s) { return bits(static_cast<float>(f64(s[0]))); }});
   t.add({"v_cvt_f64_i32", "di", [](In s) { return bits(static_cast<double>(sx(s[0], 32))); }});
   t.add({"v_cvt_f64_u32", "di", [](In s) { return bits(static_cast<double>(s[0])); }});
-  for (int k = 0; k < 4; ++k) t.add({"v_cvt_f32_ubyte" + std::to_string(k), "fi", [k](In s) { return bits(static_cast<float>(s[0] >> 8 * k & 255)); }});
-  t.add({"v_cvt_off_f32_i4", "fi", [](In s) { return bits(static_cast<float>(static_cast<double>(sx(s[0], 4)) / 16)); }});
+  for (int k = 0; k < 4; ++k)
+    t.add({"v_cvt_f32_ubyte" + std::to_string(k), "fi",
+           [k](In s) { return bits(static_cast<float>(s[0] >> 8 * k & 255)); }});
+  t.add(
+      {"v_cvt_off_f32_i4", "fi", [](In s) { return bits(static_cast<float>(static_cast<double>(sx(s[0], 4)) / 16)); }});
   t.add({"v_cvt_f32_f16", "fh", [](In s) { return bits(static_cast<float>(half_value(s[0]))); }});
   t.add({"v_cvt_f16_f32", "hf", [](In s) { return nearest_half(f32(s[0])); }});
   t.add({"v_cvt_f16_u16", "hs", [](In s) { return nearest_half(static_cast<double>(s[0])); }});
@@ -137,16 +189,26 @@ void conversions(ValuTester& t) {
   for (const char* n : {"v_cvt_pkrtz_f16_f32", "v_cvt_pk_rtz_f16_f32"})
     t.add({n, "iff", [=](In s) {
              // NaN payloads are free: keep the upper bits of the source as the hardware does.
-             auto one = [&](u64 x) { return std::isnan(f32(x)) ? (x >> 16 & 0x8000) | 0x7e00 | (x >> 13 & 0x1ff) : toward_zero(x); };
+             auto one = [&](u64 x) {
+               return std::isnan(f32(x)) ? (x >> 16 & 0x8000) | 0x7e00 | (x >> 13 & 0x1ff) : toward_zero(x);
+             };
              return one(s[0]) | one(s[1]) << 16;
            }});
-  t.add({"v_cvt_pk_u16_u32", "iii", [](In s) { return std::min<u64>(s[0], 65535) | std::min<u64>(s[1], 65535) << 16; }});
-  t.add({"v_cvt_pk_i16_i32", "iii", [](In s) { return (sat(sx(s[0], 32), -32768, 32767) & 0xffff) | (sat(sx(s[1], 32), -32768, 32767) & 0xffff) << 16; }});
+  t.add(
+      {"v_cvt_pk_u16_u32", "iii", [](In s) { return std::min<u64>(s[0], 65535) | std::min<u64>(s[1], 65535) << 16; }});
+  t.add({"v_cvt_pk_i16_i32", "iii", [](In s) {
+           return (sat(sx(s[0], 32), -32768, 32767) & 0xffff) | (sat(sx(s[1], 32), -32768, 32767) & 0xffff) << 16;
+         }});
 }
 
 class FloatValu : public ::testing::TestWithParam<Case> {};
 TEST_P(FloatValu, MatchesReference) { run_group(GetParam()); }
-INSTANTIATE_TEST_SUITE_P(Groups, FloatValu, ::testing::ValuesIn(on_all_targets({{"Float", float_ops}, {"Half", half_ops}, {"Wide", wide_ops}, {"Conversions", conversions}})), case_name);
+INSTANTIATE_TEST_SUITE_P(Groups, FloatValu,
+                         ::testing::ValuesIn(on_all_targets({{"Float", float_ops},
+                                                             {"Half", half_ops},
+                                                             {"Wide", wide_ops},
+                                                             {"Conversions", conversions}})),
+                         case_name);
 
 }  // namespace
 }  // namespace crest_sim::test

@@ -17,7 +17,9 @@ using In = const u64*;
 constexpr int kCases = 10240;
 
 inline i64 sx(u64 x, int bits) { return static_cast<i64>(x << (64 - bits)) >> (64 - bits); }
-inline u64 sat(wide x, wide low, wide high) { return static_cast<u64>(static_cast<i64>(x < low ? low : x > high ? high : x)); }
+inline u64 sat(wide x, wide low, wide high) {
+  return static_cast<u64>(static_cast<i64>(x < low ? low : x > high ? high : x));
+}
 inline u64 saturate_s32(i64 x) { return sat(x, INT32_MIN, INT32_MAX); }
 inline u64 saturate_u32(i64 x) { return sat(x, 0, 4294967295.0); }
 inline bool nan32(u64 x) { return std::isnan(f32(x)); }
@@ -70,7 +72,11 @@ inline void run_group(const Case& c) {
 inline std::vector<Case> on_all_targets(std::initializer_list<Group> groups) {
   std::vector<Case> out;
   for (const Group& g : groups)
-    for (auto [arch, lanes] : {std::pair{Arch::kGfx942, 64u}, {Arch::kGfx950, 64u}, {Arch::kGfx1100, 32u}, {Arch::kGfx1100, 64u}, {Arch::kGfx1151, 32u}})
+    for (auto [arch, lanes] : {std::pair{Arch::kGfx942, 64u},
+                               {Arch::kGfx950, 64u},
+                               {Arch::kGfx1100, 32u},
+                               {Arch::kGfx1100, 64u},
+                               {Arch::kGfx1151, 32u}})
       out.push_back({g, arch, lanes});
   return out;
 }

@@ -1,8 +1,8 @@
 #include "valu_support.h"
 
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 namespace crest_sim::test {
 namespace {
@@ -11,8 +11,12 @@ bool is_half(char t) { return t == 's' || t == 'h'; }
 bool is_wide(char t) { return t == 'q' || t == 'd'; }
 bool is_float(char t) { return t == 'f' || t == 'h' || t == 'd'; }
 
-std::string vector_name(int reg, char type) { return is_wide(type) ? fmt::format("v[{}:{}]", reg, reg + 1) : fmt::format("v{}", reg); }
-std::string scalar_name(int reg, char type) { return is_wide(type) ? fmt::format("s[{}:{}]", reg, reg + 1) : fmt::format("s{}", reg); }
+std::string vector_name(int reg, char type) {
+  return is_wide(type) ? fmt::format("v[{}:{}]", reg, reg + 1) : fmt::format("v{}", reg);
+}
+std::string scalar_name(int reg, char type) {
+  return is_wide(type) ? fmt::format("s[{}:{}]", reg, reg + 1) : fmt::format("s{}", reg);
+}
 
 constexpr const char* kSelects[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"};
 
@@ -25,7 +29,11 @@ struct DppCase {
 std::vector<DppCase> dpp_cases(bool cdna, int lanes) {
   auto in_row = [](int lane, int i) { return lane - lane % 16 + i; };
   std::vector<DppCase> out = {
-      {"quad_perm:[2,0,3,1]", [](int l) { const int p[] = {2, 0, 3, 1}; return l / 4 * 4 + p[l % 4]; }},
+      {"quad_perm:[2,0,3,1]",
+       [](int l) {
+         const int p[] = {2, 0, 3, 1};
+         return l / 4 * 4 + p[l % 4];
+       }},
       {"row_shl:3", [=](int l) { return l % 16 + 3 > 15 ? -1 : l + 3; }},
       {"row_shr:5", [=](int l) { return l % 16 < 5 ? -1 : l - 5; }},
       {"row_ror:4", [=](int l) { return in_row(l, (l % 16 + 12) % 16); }},
@@ -43,7 +51,10 @@ std::vector<DppCase> dpp_cases(bool cdna, int lanes) {
   } else {
     out.push_back({"row_share:9", [=](int l) { return in_row(l, 9); }});
     out.push_back({"row_xmask:6", [=](int l) { return in_row(l, (l % 16) ^ 6); }});
-    out.push_back({"dpp8:[7,1,0,5,4,2,2,3]", [](int l) { const int p[] = {7, 1, 0, 5, 4, 2, 2, 3}; return l / 8 * 8 + p[l % 8]; }});
+    out.push_back({"dpp8:[7,1,0,5,4,2,2,3]", [](int l) {
+                     const int p[] = {7, 1, 0, 5, 4, 2, 2, 3};
+                     return l / 8 * 8 + p[l % 8];
+                   }});
   }
   return out;
 }
@@ -90,21 +101,28 @@ uint64_t nearest_half(__float128 x) {
 
 uint64_t random_value(std::mt19937_64& random, char type) {
   uint64_t r = random();
-  static const uint32_t specials32[] = {0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 0x00000001, 0x007fffff,
-                                        0x80400000, 0x00800000, 0x7f7fffff, 0xffffffff, 0x7fffffff, 1, 31, 32, 33, 0xffff, 0x4b000000, 0x4f000000};
-  static const uint32_t specials16[] = {0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e00, 0x7d01, 1, 0x3ff, 0x400, 0x7bff, 0xffff, 0x7fff, 15, 16};
+  static const uint32_t specials32[] = {0,          0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000,
+                                        0x7fc00000, 0x7f800001, 0x00000001, 0x007fffff, 0x80400000, 0x00800000,
+                                        0x7f7fffff, 0xffffffff, 0x7fffffff, 1,          31,         32,
+                                        33,         0xffff,     0x4b000000, 0x4f000000};
+  static const uint32_t specials16[] = {0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e00, 0x7d01,
+                                        1, 0x3ff,  0x400,  0x7bff, 0xffff, 0x7fff, 15,     16};
   uint64_t pick = r >> 60;
   r = random();
   if (pick < 3) {
     if (type == 'h' || type == 's') return specials16[r % 16];
     if (type == 'd') {
-      static const uint64_t specials64[] = {0, uint64_t(1) << 63, 0x3ff0000000000000, 0x7ff0000000000000, 0x7ff8000000000000, 1, 0x7fefffffffffffff, 0xfff0000000000000};
+      static const uint64_t specials64[] = {
+          0, uint64_t(1) << 63,  0x3ff0000000000000, 0x7ff0000000000000, 0x7ff8000000000000,
+          1, 0x7fefffffffffffff, 0xfff0000000000000};
       return specials64[r % 8];
     }
     return specials32[r % 22] | (type == 'q' ? r << 32 : 0);
   }
-  if (pick < 11 && type == 'f') return bits(std::ldexp(static_cast<float>(static_cast<int32_t>(r)), static_cast<int>((r >> 32) % 80) - 71));
-  if (pick < 11 && type == 'd') return bits(std::ldexp(static_cast<double>(static_cast<int64_t>(r)), static_cast<int>((r >> 8) % 140) - 130));
+  if (pick < 11 && type == 'f')
+    return bits(std::ldexp(static_cast<float>(static_cast<int32_t>(r)), static_cast<int>((r >> 32) % 80) - 71));
+  if (pick < 11 && type == 'd')
+    return bits(std::ldexp(static_cast<double>(static_cast<int64_t>(r)), static_cast<int>((r >> 8) % 140) - 130));
   if (pick < 11 && type == 'h') return (r & 0x83ff) | (10 + r / 65536 % 12) << 10;
   if (pick < 6 && (type == 'i' || type == 'q')) return r & 63;
   return r & type_mask(type);
@@ -124,16 +142,20 @@ void ValuTester::plan(const ValuOp& op) {
   bool true16 = !cdna_ && any_half;
   auto base = [&] {
     Form f;
-    for (size_t k = 0; k < n; ++k) f.sources.push_back({SourceForm::kVector, 1 + 2 * static_cast<int>(k) + (is_wide(type(k)) ? 1 : 0), 0});
+    for (size_t k = 0; k < n; ++k)
+      f.sources.push_back({SourceForm::kVector, 1 + 2 * static_cast<int>(k) + (is_wide(type(k)) ? 1 : 0), 0});
     f.keep_half = is_half(d) && (!cdna_ || n == 3);  // on gfx9 only the VOP3-only operations keep the upper half
     return f;
   };
   auto source_text = [&](const Form& f, size_t k) {
     const SourceForm& s = f.sources[k];
     std::string t;
-    if (s.kind == SourceForm::kConstant) t = is_float(type(k)) ? (s.constant == 0 ? "0" : "0.5") : std::to_string(static_cast<int64_t>(s.constant));
-    else if (s.kind == SourceForm::kScalar) t = scalar_name(s.reg, type(k));
-    else t = vector_name(s.reg, type(k));
+    if (s.kind == SourceForm::kConstant)
+      t = is_float(type(k)) ? (s.constant == 0 ? "0" : "0.5") : std::to_string(static_cast<int64_t>(s.constant));
+    else if (s.kind == SourceForm::kScalar)
+      t = scalar_name(s.reg, type(k));
+    else
+      t = vector_name(s.reg, type(k));
     if (true16 && is_half(type(k)) && s.kind == SourceForm::kVector) t += s.high ? ".h" : ".l";
     if (s.abs) t = "|" + t + "|";
     if (s.sext) t = "sext(" + t + ")";
@@ -158,7 +180,11 @@ void ValuTester::plan(const ValuOp& op) {
     f = base();
     f.sources[k].kind = SourceForm::kConstant;
     char t = type(k);
-    f.sources[k].constant = t == 'f' ? bits(0.5f) : t == 'd' ? bits(0.5) : t == 'h' ? 0x3800 : k % 2 ? 13 : static_cast<uint64_t>(-7);
+    f.sources[k].constant = t == 'f'   ? bits(0.5f)
+                            : t == 'd' ? bits(0.5)
+                            : t == 'h' ? 0x3800
+                            : k % 2    ? 13
+                                       : static_cast<uint64_t>(-7);
     emit(f, n == 3 ? "" : "_e64", "");
     for (int mode = 1; mode < 4 && is_float(t); ++mode) {
       f = base();
@@ -189,7 +215,8 @@ void ValuTester::plan(const ValuOp& op) {
     f.bound = dpp8 || at % 2;
     f.fetch_inactive = !cdna_ && at % 4 == 2;
     if (is_float(type(0)) && at % 3 == 1 && !dpp8) f.sources[0].neg = true;
-    std::string tail = dpp8 ? fmt::format(" {}", c.text) : fmt::format(" {} row_mask:{:#x} bank_mask:{:#x}", c.text, f.row_mask, f.bank_mask);
+    std::string tail = dpp8 ? fmt::format(" {}", c.text)
+                            : fmt::format(" {} row_mask:{:#x} bank_mask:{:#x}", c.text, f.row_mask, f.bank_mask);
     if (f.bound && !dpp8) tail += cdna_ ? " bound_ctrl:0" : " bound_ctrl:1";
     if (f.fetch_inactive) tail += " fi:1";
     emit(f, "_dpp", tail);
@@ -206,21 +233,26 @@ void ValuTester::plan(const ValuOp& op) {
     if (n > 1) f.sources[1].select = (s + 2) % 7;
     if (!is_float(type(0)) && s % 2) f.sources[0].sext = true;
     static const char* unused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"};
-    std::string tail = fmt::format(" dst_sel:{} dst_unused:{} src0_sel:{}", kSelects[f.dst_select], unused[f.dst_unused], kSelects[s]);
+    std::string tail =
+        fmt::format(" dst_sel:{} dst_unused:{} src0_sel:{}", kSelects[f.dst_select], unused[f.dst_unused], kSelects[s]);
     if (n > 1) tail += fmt::format(" src1_sel:{}", kSelects[f.sources[1].select]);
     emit(f, "_sdwa", tail);
   }
 }
 
 /// One source of one lane, with everything its form says.
-uint64_t ValuTester::read_source(Machine& m, const ValuOp& op, const Form& form, size_t index, int lane, const std::vector<uint32_t>& before) {
+uint64_t ValuTester::read_source(Machine& m, const ValuOp& op, const Form& form, size_t index, int lane,
+                                 const std::vector<uint32_t>& before) {
   const SourceForm& s = form.sources[index];
   char t = op.types[index + 1];
   uint64_t x;
   auto at = [&](int reg) { return before[size_t(reg) * lanes_ + static_cast<size_t>(lane)]; };
-  if (s.kind == SourceForm::kConstant) x = s.constant;
-  else if (s.kind == SourceForm::kScalar) x = is_wide(t) ? m.wave.read64(static_cast<uint32_t>(s.reg)) : m.wave.s[s.reg];
-  else x = is_wide(t) ? uint64_t(at(s.reg + 1)) << 32 | at(s.reg) : at(s.reg);
+  if (s.kind == SourceForm::kConstant)
+    x = s.constant;
+  else if (s.kind == SourceForm::kScalar)
+    x = is_wide(t) ? m.wave.read64(static_cast<uint32_t>(s.reg)) : m.wave.s[s.reg];
+  else
+    x = is_wide(t) ? uint64_t(at(s.reg + 1)) << 32 | at(s.reg) : at(s.reg);
   if (form.sdwa && s.select < 6) {
     int width = s.select < 4 ? 8 : 16, shift = s.select < 4 ? 8 * s.select : 16 * (s.select - 4);
     x = (x >> shift) & ((1u << width) - 1);
@@ -235,7 +267,8 @@ uint64_t ValuTester::read_source(Machine& m, const ValuOp& op, const Form& form,
 
 void ValuTester::check(Machine& m, const ValuOp& op, const Form& form, const Decoded& d) {
   for (uint32_t r = 0; r < 12; ++r)
-    for (uint32_t l = 0; l < lanes_; ++l) m.v(static_cast<int>(r), static_cast<int>(l)) = static_cast<uint32_t>(random_());
+    for (uint32_t l = 0; l < lanes_; ++l)
+      m.v(static_cast<int>(r), static_cast<int>(l)) = static_cast<uint32_t>(random_());
   for (size_t k = 0; k < form.sources.size(); ++k) {
     const SourceForm& s = form.sources[k];
     char t = op.types[k + 1];
@@ -243,9 +276,12 @@ void ValuTester::check(Machine& m, const ValuOp& op, const Form& form, const Dec
     if (s.kind != SourceForm::kVector) continue;
     for (uint32_t l = 0; l < lanes_; ++l) {
       uint64_t x = random_value(random_, t);
-      if (is_wide(t)) m.set_v64(s.reg, static_cast<int>(l), x);
-      else if (is_half(t)) m.v(s.reg, static_cast<int>(l)) = static_cast<uint32_t>(x | random_value(random_, t) << 16);
-      else m.v(s.reg, static_cast<int>(l)) = static_cast<uint32_t>(x);
+      if (is_wide(t))
+        m.set_v64(s.reg, static_cast<int>(l), x);
+      else if (is_half(t))
+        m.v(s.reg, static_cast<int>(l)) = static_cast<uint32_t>(x | random_value(random_, t) << 16);
+      else
+        m.v(s.reg, static_cast<int>(l)) = static_cast<uint32_t>(x);
     }
   }
   uint64_t choice = random_();
@@ -260,7 +296,8 @@ void ValuTester::check(Machine& m, const ValuOp& op, const Form& form, const Dec
     if (form.source_lane) {
       from = form.source_lane(l);
       bool usable = from >= 0 && (form.fetch_inactive || ((exec >> from) & 1));
-      writes = writes && ((form.row_mask >> (l / 16 % 4)) & 1) && ((form.bank_mask >> (l / 4 % 4)) & 1) && (usable || form.bound);
+      writes = writes && ((form.row_mask >> (l / 16 % 4)) & 1) && ((form.bank_mask >> (l / 4 % 4)) & 1) &&
+               (usable || form.bound);
       zero = !usable;
       if (from < 0) from = l;
     }
@@ -277,10 +314,12 @@ void ValuTester::check(Machine& m, const ValuOp& op, const Form& form, const Dec
     if (form.clamp && is_float(t)) r = clamp_value(t, r);
     uint64_t want = r, care = type_mask(t);
     if (form.sdwa && form.dst_select < 6) {
-      int width = form.dst_select < 4 ? 8 : 16, shift = form.dst_select < 4 ? 8 * form.dst_select : 16 * (form.dst_select - 4);
+      int width = form.dst_select < 4 ? 8 : 16,
+          shift = form.dst_select < 4 ? 8 * form.dst_select : 16 * (form.dst_select - 4);
       uint32_t part = static_cast<uint32_t>((r & ((1u << width) - 1)) << shift), mask = ((1u << width) - 1) << shift;
       if (form.dst_unused == 2) part |= static_cast<uint32_t>(old) & ~mask;
-      if (form.dst_unused == 1 && (r >> (width - 1) & 1)) part |= static_cast<uint32_t>(~uint64_t(0) << (shift + width));
+      if (form.dst_unused == 1 && (r >> (width - 1) & 1))
+        part |= static_cast<uint32_t>(~uint64_t(0) << (shift + width));
       want = part;
     } else if (form.dst_high) {
       want = (old & 0xffff) | r << 16;
@@ -290,7 +329,8 @@ void ValuTester::check(Machine& m, const ValuOp& op, const Form& form, const Dec
     if (!writes) want = old;
     uint64_t got = is_wide(t) ? m.v64(form.dst, l) : m.v(form.dst, l);
     bool nan = writes && is_float(t) && is_nan(t, r);  // payloads are not specified
-    bool equal = got == want || (nan && !(form.sdwa && form.dst_select < 6) && is_nan(t, form.dst_high ? got >> 16 : got & care)) ||
+    bool equal = got == want ||
+                 (nan && !(form.sdwa && form.dst_select < 6) && is_nan(t, form.dst_high ? got >> 16 : got & care)) ||
                  (nan && form.sdwa);
     if (!equal && writes && op.tolerance > 0 && !form.sdwa) {
       double a = t == 'f' ? f32(got) : t == 'd' ? f64(got) : half_value(form.dst_high ? got >> 16 : got & 0xffff);
@@ -299,10 +339,13 @@ void ValuTester::check(Machine& m, const ValuOp& op, const Form& form, const Dec
     } else if (!equal && op.tolerance > 0 && form.sdwa) {
       equal = true;  // parts of an approximate result cannot be compared
     }
-    ASSERT_TRUE(equal) << form.text << " on " << m.target.name << " lane " << l << fmt::format(": sources {:#x} {:#x} {:#x}, old {:#x}, got {:#x}, expected {:#x}, exec {:#x}", s[0], s[1], s[2], old, got, want, exec);
+    ASSERT_TRUE(equal) << form.text << " on " << m.target.name << " lane " << l
+                       << fmt::format(": sources {:#x} {:#x} {:#x}, old {:#x}, got {:#x}, expected {:#x}, exec {:#x}",
+                                      s[0], s[1], s[2], old, got, want, exec);
     // Nothing else may change.
     for (int reg = 0; reg < 12; ++reg)
-      if (reg != form.dst && !(is_wide(t) && reg == form.dst + 1)) ASSERT_EQ(m.v(reg, l), old_at(reg)) << form.text << " wrote v" << reg;
+      if (reg != form.dst && !(is_wide(t) && reg == form.dst + 1))
+        ASSERT_EQ(m.v(reg, l), old_at(reg)) << form.text << " wrote v" << reg;
   }
 }
 

@@ -1,6 +1,7 @@
-// Random tests of vector operations: every form the assembler accepts (scalars, constants, neg/abs, clamp, DPP, SDWA, op_sel,
-// half registers) on random registers and EXEC masks, against a reference that looks at one lane at a time and knows nothing
-// of the interpreter. The whole register file must come out as expected, so stray writes are found as well.
+// Random tests of vector operations: every form the assembler accepts (scalars, constants, neg/abs, clamp, DPP, SDWA,
+// op_sel, half registers) on random registers and EXEC masks, against a reference that looks at one lane at a time and
+// knows nothing of the interpreter. The whole register file must come out as expected, so stray writes are found as
+// well.
 #pragma once
 
 #include <functional>
@@ -59,7 +60,8 @@ class ValuTester {
   };
   void plan(const ValuOp& op);
   void check(Machine& m, const ValuOp& op, const Form& form, const Decoded& d);
-  uint64_t read_source(Machine& m, const ValuOp& op, const Form& form, size_t index, int lane, const std::vector<uint32_t>& before);
+  uint64_t read_source(Machine& m, const ValuOp& op, const Form& form, size_t index, int lane,
+                       const std::vector<uint32_t>& before);
 
   Arch arch_;
   uint32_t lanes_;

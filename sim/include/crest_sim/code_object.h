@@ -87,8 +87,8 @@ struct Symbol {
 /// A loaded ELF file. Immutable, except that code is decoded on first use (thread-safe).
 class CodeObject {
  public:
-  /// `file` is an ELF code object. Every field is checked against the file's size; a bad file gives a message that names
-  /// the field, its value and what is allowed.
+  /// `file` is an ELF code object. Every field is checked against the file's size; a bad file gives a message that
+  /// names the field, its value and what is allowed.
   static Result<std::shared_ptr<const CodeObject>> parse(std::span<const uint8_t> file);
   ~CodeObject();
 

@@ -23,8 +23,17 @@
 namespace crest_sim {
 
 enum class FaultKind : uint8_t {
-  kNone, kLaunch, kUnknownInstruction, kRegisterRange, kGlobalAddress, kLdsAddress, kScratchAddress, kBranchTarget, kTrap,
-  kDeadlock, kCheck,
+  kNone,
+  kLaunch,
+  kUnknownInstruction,
+  kRegisterRange,
+  kGlobalAddress,
+  kLdsAddress,
+  kScratchAddress,
+  kBranchTarget,
+  kTrap,
+  kDeadlock,
+  kCheck,
 };
 
 /// Why a launch stopped.
@@ -47,10 +56,10 @@ struct LaunchConfig {
   Dim3 grid;   ///< in workgroups
   Dim3 block;  ///< in work-items; at most 1024 together
   uint32_t dynamic_lds_bytes = 0;
-  int threads = 0;              ///< host threads; 0: one per core. Results do not depend on it.
-  bool strict_matrix = false;   ///< matrix arithmetic by the published bit-accurate CDNA3 rule
-  uint32_t quantum = 16;        ///< instructions per turn of a wave, 1 … 16
-  uint32_t extra_scratch_bytes = 0;  ///< per lane, for kernels with a dynamic stack
+  int threads = 0;                     ///< host threads; 0: one per core. Results do not depend on it.
+  bool strict_matrix = false;          ///< matrix arithmetic by the published bit-accurate CDNA3 rule
+  uint32_t quantum = 16;               ///< instructions per turn of a wave, 1 … 16
+  uint32_t extra_scratch_bytes = 0;    ///< per lane, for kernels with a dynamic stack
   uint64_t max_wave_instructions = 0;  ///< per workgroup; beyond it the launch fails as hanging. 0: no limit
   std::vector<Observer*> observers;
 };
@@ -94,7 +103,8 @@ class Device {
   /// A plain or bundled code object (see extract_code_object).
   Result<std::shared_ptr<Module>> load(std::span<const uint8_t> data);
   /// `arguments` are the explicit arguments laid out as the kernel's metadata says; hidden ones are appended.
-  LaunchResult launch(const Module& module, std::string_view kernel, const LaunchConfig& config, std::span<const uint8_t> arguments);
+  LaunchResult launch(const Module& module, std::string_view kernel, const LaunchConfig& config,
+                      std::span<const uint8_t> arguments);
 
  private:
   Device(const TargetInfo& target, std::shared_ptr<Memory> memory, int ordinal)

@@ -1,10 +1,12 @@
 // A decoded instruction: everything the interpreter, the checks and the timing model need to know, resolved once.
 //
 // Registers live in two arrays of a Wave:
-//   * vector file `v`: rows of `lanes` dwords. Row r < 256 is VGPR r, row 256 + i is AGPR i. `Operand::row` is the dword
+//   * vector file `v`: rows of `lanes` dwords. Row r < 256 is VGPR r, row 256 + i is AGPR i. `Operand::row` is the
+//   dword
 //     offset of the first row (register number × lanes), so that a handler needs one addition to find its lanes and the
 //     high half of a 64-bit register is `lanes` dwords further.
-//   * scalar file `s`: one dword per cell, indexed by the hardware's operand encoding (s0.., VCC, TTMP, M0, EXEC) and by
+//   * scalar file `s`: one dword per cell, indexed by the hardware's operand encoding (s0.., VCC, TTMP, M0, EXEC) and
+//   by
 //     the extra cells of `cell::` (SCC, apertures, null), so that reading any scalar is one load.
 #pragma once
 
@@ -26,15 +28,15 @@ inline constexpr uint16_t kTtmp = 108;
 inline constexpr uint16_t kM0 = 124;  // on every architecture (RDNA3 encodes it as 125)
 inline constexpr uint16_t kExec = 126;
 inline constexpr uint16_t kScc = 128;
-inline constexpr uint16_t kVccz = 129;    // filled before an instruction that reads it
-inline constexpr uint16_t kExecz = 130;   // filled before an instruction that reads it
+inline constexpr uint16_t kVccz = 129;   // filled before an instruction that reads it
+inline constexpr uint16_t kExecz = 130;  // filled before an instruction that reads it
 inline constexpr uint16_t kSharedBase = 132;
 inline constexpr uint16_t kSharedLimit = 134;
 inline constexpr uint16_t kPrivateBase = 136;
 inline constexpr uint16_t kPrivateLimit = 138;
 inline constexpr uint16_t kPopsWaveId = 140;
-inline constexpr uint16_t kZero = 144;    // what `null` reads: 16 cells that stay 0
-inline constexpr uint16_t kTrash = 160;   // where writes to `null` go: 16 cells that nobody reads
+inline constexpr uint16_t kZero = 144;   // what `null` reads: 16 cells that stay 0
+inline constexpr uint16_t kTrash = 160;  // where writes to `null` go: 16 cells that nobody reads
 inline constexpr uint16_t kCount = 176;
 }  // namespace cell
 
@@ -42,10 +44,10 @@ enum class OperandKind : uint8_t { kNone, kVector, kScalar, kLiteral };
 
 /// Operand::mods. Which of them an encoding can have depends on its format.
 enum OperandMod : uint8_t {
-  kNeg = 1,      ///< -x; neg_lo of packed instructions; "signed" of integer WMMA/dot
-  kAbs = 2,      ///< |x|
-  kSext = 4,     ///< SDWA sext(x)
-  kHigh = 8,     ///< 16-bit operand in the upper half of the register (op_sel, true16 .h); op_sel of packed instructions
+  kNeg = 1,   ///< -x; neg_lo of packed instructions; "signed" of integer WMMA/dot
+  kAbs = 2,   ///< |x|
+  kSext = 4,  ///< SDWA sext(x)
+  kHigh = 8,  ///< 16-bit operand in the upper half of the register (op_sel, true16 .h); op_sel of packed instructions
   kHighHi = 16,  ///< op_sel_hi: what the upper result half reads
   kNegHi = 32,   ///< neg_hi
 };
@@ -71,15 +73,37 @@ struct Operand {
 };
 
 enum class InstructionClass : uint8_t {
-  kUnknown, kNop, kWait, kSalu, kBranch, kMessage, kBarrier, kEnd,
-  kSmem, kSmemStore, kSmemAtomic,
-  kValu, kValuTrans, kValu64,  // trans: rcp, rsq, sqrt, exp, log, sin, cos; 64: quarter/half-rate f64
+  kUnknown,
+  kNop,
+  kWait,
+  kSalu,
+  kBranch,
+  kMessage,
+  kBarrier,
+  kEnd,
+  kSmem,
+  kSmemStore,
+  kSmemAtomic,
+  kValu,
+  kValuTrans,
+  kValu64,  // trans: rcp, rsq, sqrt, exp, log, sin, cos; 64: quarter/half-rate f64
   kMatrix,
-  kGlobalLoad, kGlobalStore, kGlobalAtomic,
-  kFlatLoad, kFlatStore, kFlatAtomic,
-  kBufferLoad, kBufferStore, kBufferAtomic, kBufferToLds,  // also global_load_lds
-  kScratchLoad, kScratchStore,
-  kLdsLoad, kLdsStore, kLdsAtomic, kLdsPermute,
+  kGlobalLoad,
+  kGlobalStore,
+  kGlobalAtomic,
+  kFlatLoad,
+  kFlatStore,
+  kFlatAtomic,
+  kBufferLoad,
+  kBufferStore,
+  kBufferAtomic,
+  kBufferToLds,  // also global_load_lds
+  kScratchLoad,
+  kScratchStore,
+  kLdsLoad,
+  kLdsStore,
+  kLdsAtomic,
+  kLdsPermute,
   kCache,  // buffer_inv, gl0_inv, wbl2 …
 };
 
@@ -101,22 +125,29 @@ struct LaneMap {
 enum CacheBit : uint8_t { kCacheSc0 = 1, kCacheSc1 = 2, kCacheNt = 4, kCacheDlc = 8 };  // glc = sc0, slc = nt on RDNA3
 
 enum InstructionFlag : uint16_t {
-  kFlagOffen = 1,       // buffer: VGPR byte offset
-  kFlagIdxen = 2,       // buffer: VGPR index
-  kFlagLds = 4,         // buffer/global load into LDS
-  kFlagReturn = 8,      // atomic with return
-  kFlagSaddr = 16,      // global/scratch: scalar base present
-  kFlagVaddr = 32,      // scratch: vector offset present
-  kFlagReadsExecz = 64, // src_vccz/src_execz occur
-  kFlagTrue16 = 128,    // 16-bit operands name register halves
+  kFlagOffen = 1,        // buffer: VGPR byte offset
+  kFlagIdxen = 2,        // buffer: VGPR index
+  kFlagLds = 4,          // buffer/global load into LDS
+  kFlagReturn = 8,       // atomic with return
+  kFlagSaddr = 16,       // global/scratch: scalar base present
+  kFlagVaddr = 32,       // scratch: vector offset present
+  kFlagReadsExecz = 64,  // src_vccz/src_execz occur
+  kFlagTrue16 = 128,     // 16-bit operands name register halves
   kFlagGds = 256,
-  kFlagKeepHalf = 512,     // a 16-bit result leaves the other half of its register alone
-  kFlagSparse = 1024,      // SMFMAC: C is the destination, src2 the index
+  kFlagKeepHalf = 512,  // a 16-bit result leaves the other half of its register alone
+  kFlagSparse = 1024,   // SMFMAC: C is the destination, src2 the index
 };
 
 /// Registers that an instruction uses without naming them as operands (from LLVM's instruction tables).
 enum ImplicitUse : uint16_t {
-  kReadsScc = 1, kWritesScc = 2, kReadsVcc = 4, kWritesVcc = 8, kReadsExec = 16, kWritesExec = 32, kReadsM0 = 64, kWritesM0 = 128,
+  kReadsScc = 1,
+  kWritesScc = 2,
+  kReadsVcc = 4,
+  kWritesVcc = 8,
+  kReadsExec = 16,
+  kWritesExec = 32,
+  kReadsM0 = 64,
+  kWritesM0 = 128,
   kReadsMode = 256,
 };
 
@@ -126,8 +157,8 @@ struct Instruction {
   Operand src[5];
   uint8_t dst_count = 0;
   uint8_t src_count = 0;
-  uint8_t size = 4;  ///< bytes
-  uint8_t step = 1;  ///< instructions to advance; > 1 jumps over following waits and nops (plain loop only)
+  uint8_t size = 4;       ///< bytes
+  uint8_t step = 1;       ///< instructions to advance; > 1 jumps over following waits and nops (plain loop only)
   uint16_t mnemonic = 0;  ///< index for mnemonic_info()
   InstructionClass cls = InstructionClass::kUnknown;
   Fidelity fidelity = Fidelity::kExact;
@@ -147,15 +178,16 @@ struct Instruction {
   bool fetch_inactive = false;
   bool sdwa = false;
   Select dst_select = Select::kDword;
-  uint8_t dst_unused = 0;  ///< SDWA: 0 pad, 1 sign-extend, 2 preserve
+  uint8_t dst_unused = 0;                ///< SDWA: 0 pad, 1 sign-extend, 2 preserve
   uint8_t cbsz = 0, abid = 0, blgp = 0;  ///< MFMA broadcast/format controls
   uint16_t dpp_ctrl = 0;
-  uint16_t wait_vm = 0xffff, wait_lgkm = 0xffff, wait_exp = 0xffff, wait_vs = 0xffff;  ///< s_waitcnt*: 0xffff = not waited for
-  const LaneMap* lane_map = nullptr;  ///< DPP
-  const void* data = nullptr;         ///< descriptor of the instruction's family (matrix operations)
+  uint16_t wait_vm = 0xffff, wait_lgkm = 0xffff, wait_exp = 0xffff,
+           wait_vs = 0xffff;            ///< s_waitcnt*: 0xffff = not waited for
+  const LaneMap* lane_map = nullptr;    ///< DPP
+  const void* data = nullptr;           ///< descriptor of the instruction's family (matrix operations)
   const Instruction* second = nullptr;  ///< VOPD: the Y half; both halves read before either writes
-  ExecuteFn inner = nullptr;    ///< variant chosen at run time (by MODE)
-  ExecuteFn wrapped = nullptr;  ///< the operation itself when `execute` wraps it
+  ExecuteFn inner = nullptr;            ///< variant chosen at run time (by MODE)
+  ExecuteFn wrapped = nullptr;          ///< the operation itself when `execute` wraps it
 };
 
 struct MnemonicInfo {

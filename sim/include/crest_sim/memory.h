@@ -1,6 +1,6 @@
 // The memory of the simulated machines. Device addresses are host addresses inside one large reserved range, of which
-// pages exist only once touched: a 16 GiB allocation costs nothing until used. Every range is known exactly, so an access
-// one byte behind an allocation, into a red zone or after free is found although the page may exist.
+// pages exist only once touched: a 16 GiB allocation costs nothing until used. Every range is known exactly, so an
+// access one byte behind an allocation, into a red zone or after free is found although the page may exist.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,8 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   /// Address of `bytes` zeroed bytes, aligned to 256 (4096 from one page on), with a red zone on both sides.
-  Result<uint64_t> allocate(uint64_t bytes, AllocationKind kind = AllocationKind::kDevice, std::string name = {}, int device = -1);
+  Result<uint64_t> allocate(uint64_t bytes, AllocationKind kind = AllocationKind::kDevice, std::string name = {},
+                            int device = -1);
   /// The pages are given back; the addresses are not used again, so later accesses are reported as use after free.
   Status free(uint64_t base);
   /// Makes ordinary host memory accessible to kernels.
@@ -68,7 +69,7 @@ class Memory {
   uint64_t arena_, arena_bytes_, next_;
   uint32_t next_id_ = 1;
   mutable std::mutex mutex_;
-  std::vector<Allocation> ranges_;  // sorted by base
+  std::vector<Allocation> ranges_;                        // sorted by base
   mutable std::shared_ptr<const AllocationTable> table_;  // made on demand
 };
 

@@ -1,5 +1,5 @@
-// Hooks for checks, timing traces and coverage. With no observer attached the interpreter runs a loop without any of these
-// calls; with one, a second instantiation of the loop is used.
+// Hooks for checks, timing traces and coverage. With no observer attached the interpreter runs a loop without any of
+// these calls; with one, a second instantiation of the loop is used.
 #pragma once
 
 #include <memory>
@@ -26,11 +26,11 @@ struct LaunchContext {
   const Kernel* kernel = nullptr;
   const Code* code = nullptr;
   const TargetInfo* target = nullptr;
-  uint64_t image_base = 0;    ///< device address of the image
+  uint64_t image_base = 0;  ///< device address of the image
   uint64_t kernarg_base = 0;
   uint64_t kernarg_bytes = 0;
-  Dim3 grid;   ///< workgroups
-  Dim3 block;  ///< work-items per workgroup
+  Dim3 grid;               ///< workgroups
+  Dim3 block;              ///< work-items per workgroup
   uint32_t lds_bytes = 0;  ///< static + dynamic
   bool strict_matrix = false;
   void* scheduler = nullptr;

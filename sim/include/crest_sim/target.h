@@ -12,13 +12,13 @@ enum class Arch : uint8_t { kGfx942, kGfx950, kGfx1100, kGfx1151 };
 
 struct TargetInfo {
   Arch arch;
-  std::string_view name;      ///< "gfx942"
-  bool cdna;                  ///< gfx9 encodings, wave64 only, AGPRs, MFMA; otherwise RDNA3 (WMMA, VOPD, wave32 or wave64)
-  bool fnuz_fp8;              ///< fp8 is E4M3/E5M2 FNUZ (gfx942); otherwise OCP
-  uint32_t elf_machine;       ///< EF_AMDGPU_MACH of e_flags
-  uint32_t lds_bytes;         ///< largest LDS allocation of one workgroup
+  std::string_view name;  ///< "gfx942"
+  bool cdna;              ///< gfx9 encodings, wave64 only, AGPRs, MFMA; otherwise RDNA3 (WMMA, VOPD, wave32 or wave64)
+  bool fnuz_fp8;          ///< fp8 is E4M3/E5M2 FNUZ (gfx942); otherwise OCP
+  uint32_t elf_machine;   ///< EF_AMDGPU_MACH of e_flags
+  uint32_t lds_bytes;     ///< largest LDS allocation of one workgroup
   uint32_t compute_units;
-  uint32_t max_vgprs;         ///< architectural VGPRs (256) + AGPRs
+  uint32_t max_vgprs;  ///< architectural VGPRs (256) + AGPRs
   uint32_t default_wave_size;
 };
 

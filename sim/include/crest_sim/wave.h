@@ -27,14 +27,14 @@ enum class AccessKind : uint8_t { kLoad, kStore, kAtomic, kLoadToLds };
 struct MemoryAccess {
   MemorySpace space = MemorySpace::kGlobal;
   AccessKind kind = AccessKind::kLoad;
-  uint8_t bytes = 0;      ///< per lane and part
-  uint8_t parts = 0;      ///< 0: the instruction touched no memory; 2: paired LDS accesses
-  uint64_t lanes = 0;     ///< lanes that accessed memory
-  uint64_t clipped = 0;   ///< buffer lanes that the range check dropped
-  uint64_t lds_lanes = 0; ///< flat: the lanes of `lanes` that went to LDS (address[0] holds the LDS offset)
+  uint8_t bytes = 0;       ///< per lane and part
+  uint8_t parts = 0;       ///< 0: the instruction touched no memory; 2: paired LDS accesses
+  uint64_t lanes = 0;      ///< lanes that accessed memory
+  uint64_t clipped = 0;    ///< buffer lanes that the range check dropped
+  uint64_t lds_lanes = 0;  ///< flat: the lanes of `lanes` that went to LDS (address[0] holds the LDS offset)
   uint64_t scratch_lanes = 0;
-  /// Global: device address. LDS: byte offset in the workgroup's allocation. Scratch: byte offset in the lane's segment.
-  /// kLoadToLds: address[0] global source, address[1] LDS destination.
+  /// Global: device address. LDS: byte offset in the workgroup's allocation. Scratch: byte offset in the lane's
+  /// segment. kLoadToLds: address[0] global source, address[1] LDS destination.
   alignas(64) uint64_t address[2][64];
 };
 
@@ -43,14 +43,14 @@ struct Workgroup;
 struct alignas(64) Wave {
   uint32_t* v = nullptr;  ///< [row][lane]
   const Instruction* pc = nullptr;
-  int32_t budget = 0;     ///< instructions left in this turn; a handler sets it to 0 to give way
-  uint32_t lanes = 64;    ///< 32 or 64
-  uint64_t full_exec = 0; ///< all lanes of the wave size (not: of the workgroup)
+  int32_t budget = 0;      ///< instructions left in this turn; a handler sets it to 0 to give way
+  uint32_t lanes = 64;     ///< 32 or 64
+  uint64_t full_exec = 0;  ///< all lanes of the wave size (not: of the workgroup)
   WaveState state = WaveState::kRunning;
-  uint32_t index = 0;     ///< in the workgroup
-  uint32_t mode = 0;      ///< MODE register
-  uint32_t mxcsr = 0x1f80;     ///< host rounding and denormal control for f32 (see set_mode)
-  uint32_t mxcsr_wide = 0x1f80;  ///< the same for f16 and f64, which have their own MODE fields
+  uint32_t index = 0;                 ///< in the workgroup
+  uint32_t mode = 0;                  ///< MODE register
+  uint32_t mxcsr = 0x1f80;            ///< host rounding and denormal control for f32 (see set_mode)
+  uint32_t mxcsr_wide = 0x1f80;       ///< the same for f16 and f64, which have their own MODE fields
   const Instruction* code = nullptr;  ///< first instruction of the object
   Workgroup* workgroup = nullptr;
   uint64_t instructions = 0;  ///< executed so far
@@ -89,7 +89,7 @@ struct Workgroup {
   const LaunchContext* launch = nullptr;
   const AllocationTable* memory = nullptr;
   uint64_t window_begin = 1, window_end = 0;  ///< allocation that was hit last
-  uint64_t sequence = 0;  ///< place in the order of this round (see run/scheduler.h)
+  uint64_t sequence = 0;                      ///< place in the order of this round (see run/scheduler.h)
   MemoryAccess* access = nullptr;
   WorkgroupObserver* observer = nullptr;
   std::unique_ptr<uint32_t[], void (*)(uint32_t*)> registers{nullptr, +[](uint32_t* p) { std::free(p); }};

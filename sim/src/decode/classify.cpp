@@ -15,21 +15,25 @@ InstructionClass classify_scalar(std::string_view b) {
   if (starts(b, "s_load_") || starts(b, "s_buffer_load_") || starts(b, "s_scratch_load_")) return kSmem;
   if (starts(b, "s_store_") || starts(b, "s_buffer_store_") || starts(b, "s_scratch_store_")) return kSmemStore;
   if (starts(b, "s_atomic_") || starts(b, "s_buffer_atomic_")) return kSmemAtomic;
-  if (starts(b, "s_dcache_") || starts(b, "s_icache_") || b == "s_gl1_inv" || b == "s_memtime" || b == "s_memrealtime") return b[2] == 'm' ? kSmem : kCache;
+  if (starts(b, "s_dcache_") || starts(b, "s_icache_") || b == "s_gl1_inv" || b == "s_memtime" || b == "s_memrealtime")
+    return b[2] == 'm' ? kSmem : kCache;
   if (starts(b, "s_cbranch_") || b == "s_branch" || b == "s_setpc_b64" || b == "s_swappc_b64" || b == "s_call_b64" ||
       b == "s_subvector_loop_begin" || b == "s_subvector_loop_end")
     return kBranch;
   if (b == "s_endpgm" || b == "s_endpgm_saved") return kEnd;
   if (b == "s_barrier") return kBarrier;
-  if (starts(b, "s_sendmsg") || b == "s_trap" || b == "s_sethalt" || b == "s_ttracedata" || b == "s_ttracedata_imm") return kMessage;
+  if (starts(b, "s_sendmsg") || b == "s_trap" || b == "s_sethalt" || b == "s_ttracedata" || b == "s_ttracedata_imm")
+    return kMessage;
   if (starts(b, "s_waitcnt") || starts(b, "s_wait_") || b == "s_waitcnt_depctr") return kWait;
-  if (b == "s_nop" || b == "s_delay_alu" || b == "s_clause" || b == "s_setprio" || b == "s_code_end" || b == "s_version" ||
-      b == "s_set_inst_prefetch_distance" || b == "s_inst_prefetch" || b == "s_incperflevel" || b == "s_decperflevel" || b == "s_setkill")
+  if (b == "s_nop" || b == "s_delay_alu" || b == "s_clause" || b == "s_setprio" || b == "s_code_end" ||
+      b == "s_version" || b == "s_set_inst_prefetch_distance" || b == "s_inst_prefetch" || b == "s_incperflevel" ||
+      b == "s_decperflevel" || b == "s_setkill")
     return kNop;
   return kSalu;
 }
 
-InstructionClass memory_class(std::string_view b, InstructionClass load, InstructionClass store, InstructionClass atomic) {
+InstructionClass memory_class(std::string_view b, InstructionClass load, InstructionClass store,
+                              InstructionClass atomic) {
   if (has(b, "atomic") || has(b, "_csub")) return atomic;
   return has(b, "store") ? store : load;
 }
@@ -61,7 +65,8 @@ InstructionClass classify(std::string_view b, const Instruction& i) {
   if (starts(b, "ds_")) return classify_lds(b);
   bool to_lds = i.flags & kFlagLds;
   if (starts(b, "buffer_gl") || starts(b, "buffer_inv") || starts(b, "buffer_wb")) return kCache;
-  if (starts(b, "buffer_") || starts(b, "tbuffer_")) return to_lds ? kBufferToLds : memory_class(b, kBufferLoad, kBufferStore, kBufferAtomic);
+  if (starts(b, "buffer_") || starts(b, "tbuffer_"))
+    return to_lds ? kBufferToLds : memory_class(b, kBufferLoad, kBufferStore, kBufferAtomic);
   if (starts(b, "global_inv") || starts(b, "global_wb")) return kCache;
   if (starts(b, "global_")) return to_lds ? kBufferToLds : memory_class(b, kGlobalLoad, kGlobalStore, kGlobalAtomic);
   if (starts(b, "flat_")) return memory_class(b, kFlatLoad, kFlatStore, kFlatAtomic);

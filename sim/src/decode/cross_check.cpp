@@ -1,8 +1,8 @@
 // Compares the two views of an instruction that LLVM gives: the printed text, which execution uses, and the MCInst.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "decode/decoder.h"
 
@@ -18,7 +18,9 @@ struct RegisterKey {
   auto operator<=>(const RegisterKey&) const = default;
 };
 
-std::string show(const RegisterKey& k) { return fmt::format("{}{}+{}{}", k.kind, k.first, k.width, k.half == 0 ? "" : k.half == 1 ? ".l" : ".h"); }
+std::string show(const RegisterKey& k) {
+  return fmt::format("{}{}+{}{}", k.kind, k.first, k.width, k.half == 0 ? "" : k.half == 1 ? ".l" : ".h");
+}
 
 bool mc_register(std::string_view name, RegisterKey& key) {
   int width = 1 + static_cast<int>(std::count(name.begin(), name.end(), '_'));
@@ -40,15 +42,27 @@ bool mc_register(std::string_view name, RegisterKey& key) {
       std::string_view prefix;
       int cell, width;
     };
-    static constexpr Named kNames[] = {
-        {"VCC_LO", cell::kVcc, 1},          {"VCC_HI", cell::kVcc + 1, 1},   {"VCC", cell::kVcc, 2},
-        {"EXEC_LO", cell::kExec, 1},        {"EXEC_HI", cell::kExec + 1, 1}, {"EXEC", cell::kExec, 2},
-        {"M0", cell::kM0, 1},               {"SRC_SCC", cell::kScc, 1},      {"SRC_VCCZ", cell::kVccz, 1},
-        {"SRC_EXECZ", cell::kExecz, 1},     {"SRC_SHARED_BASE", cell::kSharedBase, 2},
-        {"SRC_SHARED_LIMIT", cell::kSharedLimit, 2}, {"SRC_PRIVATE_BASE", cell::kPrivateBase, 2},
-        {"SRC_PRIVATE_LIMIT", cell::kPrivateLimit, 2}, {"SRC_POPS", cell::kPopsWaveId, 1},
-        {"FLAT_SCR_LO", cell::kFlatScratch, 1}, {"FLAT_SCR_HI", cell::kFlatScratch + 1, 1}, {"FLAT_SCR", cell::kFlatScratch, 2},
-        {"XNACK_MASK_LO", cell::kXnackMask, 1}, {"XNACK_MASK_HI", cell::kXnackMask + 1, 1}, {"XNACK_MASK", cell::kXnackMask, 2}};
+    static constexpr Named kNames[] = {{"VCC_LO", cell::kVcc, 1},
+                                       {"VCC_HI", cell::kVcc + 1, 1},
+                                       {"VCC", cell::kVcc, 2},
+                                       {"EXEC_LO", cell::kExec, 1},
+                                       {"EXEC_HI", cell::kExec + 1, 1},
+                                       {"EXEC", cell::kExec, 2},
+                                       {"M0", cell::kM0, 1},
+                                       {"SRC_SCC", cell::kScc, 1},
+                                       {"SRC_VCCZ", cell::kVccz, 1},
+                                       {"SRC_EXECZ", cell::kExecz, 1},
+                                       {"SRC_SHARED_BASE", cell::kSharedBase, 2},
+                                       {"SRC_SHARED_LIMIT", cell::kSharedLimit, 2},
+                                       {"SRC_PRIVATE_BASE", cell::kPrivateBase, 2},
+                                       {"SRC_PRIVATE_LIMIT", cell::kPrivateLimit, 2},
+                                       {"SRC_POPS", cell::kPopsWaveId, 1},
+                                       {"FLAT_SCR_LO", cell::kFlatScratch, 1},
+                                       {"FLAT_SCR_HI", cell::kFlatScratch + 1, 1},
+                                       {"FLAT_SCR", cell::kFlatScratch, 2},
+                                       {"XNACK_MASK_LO", cell::kXnackMask, 1},
+                                       {"XNACK_MASK_HI", cell::kXnackMask + 1, 1},
+                                       {"XNACK_MASK", cell::kXnackMask, 2}};
     for (const Named& n : kNames)
       if (name.starts_with(n.prefix)) {
         key = {'s', n.cell, n.width, 0};
@@ -66,7 +80,8 @@ RegisterKey text_register(const TextOperand& t) {
   return {'s', o.reg, o.dwords, 0};
 }
 
-/// Apertures are 64-bit registers with 32-bit names and VCC is named by its low half in wave32: compare those by number.
+/// Apertures are 64-bit registers with 32-bit names and VCC is named by its low half in wave32: compare those by
+/// number.
 bool width_is_loose(const RegisterKey& k) { return k.kind == 's' && k.first >= cell::kVcc; }
 
 bool same(const RegisterKey& a, const RegisterKey& b) {
@@ -74,7 +89,8 @@ bool same(const RegisterKey& a, const RegisterKey& b) {
 }
 
 bool is_implicit(const RegisterKey& k) {
-  return k.kind == 's' && (k.first == cell::kVcc || k.first == cell::kExec || k.first == cell::kM0 || k.first == cell::kScc);
+  return k.kind == 's' &&
+         (k.first == cell::kVcc || k.first == cell::kExec || k.first == cell::kM0 || k.first == cell::kScc);
 }
 
 }  // namespace
@@ -96,17 +112,20 @@ std::string cross_check(const RawInstruction& raw, const std::vector<TextInstruc
     if (!is_implicit(k) && std::none_of(mc.begin(), mc.end(), [&](const auto& m) { return same(k, m); }))
       return fmt::format("{}: the text names {}, the MCInst does not", raw.text, show(k));
   for (const RegisterKey& k : mc)
-    if (!is_implicit(k) && k.first != cell::kZero && std::none_of(printed.begin(), printed.end(), [&](const auto& m) { return same(m, k); }))
+    if (!is_implicit(k) && k.first != cell::kZero &&
+        std::none_of(printed.begin(), printed.end(), [&](const auto& m) { return same(m, k); }))
       return fmt::format("{}: the MCInst names {}, the text does not", raw.text, show(k));
   for (const TextInstruction& t : text) {
     auto known = [&](int64_t v) {
       return std::any_of(immediates.begin(), immediates.end(), [&](int64_t m) {
-        return m == v || static_cast<uint32_t>(m) == static_cast<uint32_t>(v) || static_cast<uint16_t>(m) == static_cast<uint64_t>(v) ||
+        return m == v || static_cast<uint32_t>(m) == static_cast<uint32_t>(v) ||
+               static_cast<uint16_t>(m) == static_cast<uint64_t>(v) ||
                static_cast<uint64_t>(m) >> 32 == static_cast<uint64_t>(v);
       });
     };
     for (const TextOperand& o : t.operands)
-      if (o.kind == TextOperand::kInteger && !known(o.integer)) return fmt::format("{}: the text has the value {}, the MCInst does not", raw.text, o.text);
+      if (o.kind == TextOperand::kInteger && !known(o.integer))
+        return fmt::format("{}: the text has the value {}, the MCInst does not", raw.text, o.text);
     // Negative offsets are sign-extended by the printer only.
     auto known_offset = [&](int64_t v) {
       for (int width : {12, 13, 21, 24})
@@ -115,7 +134,8 @@ std::string cross_check(const RawInstruction& raw, const std::vector<TextInstruc
     };
     for (const TextModifier& m : t.modifiers) {
       int64_t v = 0;
-      if ((m.key == "offset" || m.key == "offset0" || m.key == "offset1") && parse_integer(m.value, v) && !known_offset(v))
+      if ((m.key == "offset" || m.key == "offset0" || m.key == "offset1") && parse_integer(m.value, v) &&
+          !known_offset(v))
         return fmt::format("{}: {}:{} is not in the MCInst", raw.text, m.key, m.value);
     }
   }

@@ -1,10 +1,10 @@
 #include "decode/decoder.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "run/levels.h"
 
@@ -20,7 +20,7 @@ bool float_bits(const RawInstruction& raw, double printed, uint64_t& bits) {
   for (const McOperand& o : raw.operands) {
     if (o.kind != McOperand::kImmediate || !o.is_source_immediate) continue;
     uint64_t value = static_cast<uint64_t>(o.immediate);
-    bool match = value >> 32 ? close(std::bit_cast<double>(value))
+    bool match = value >> 32   ? close(std::bit_cast<double>(value))
                  : value >> 16 ? close(std::bit_cast<float>(static_cast<uint32_t>(value)))
                                : close(static_cast<double>(std::bit_cast<_Float16>(static_cast<uint16_t>(value)))) ||
                                      close(std::bit_cast<float>(static_cast<uint32_t>(value) << 16));
@@ -34,7 +34,8 @@ bool float_bits(const RawInstruction& raw, double printed, uint64_t& bits) {
 /// True if source `index` of an f64 operation is itself an f64 (a 32-bit literal is then the upper half).
 bool is_f64_source(std::string_view base, size_t index) {
   if (!base.ends_with("_f64")) return false;
-  return index == 0 || !(starts(base, "v_ldexp") || starts(base, "v_cmp_class") || starts(base, "v_cmpx_class") || starts(base, "v_trig_preop"));
+  return index == 0 || !(starts(base, "v_ldexp") || starts(base, "v_cmp_class") || starts(base, "v_cmpx_class") ||
+                         starts(base, "v_trig_preop"));
 }
 
 /// Instructions printed with VCC as a second destination although LLVM calls it implicit.
@@ -83,30 +84,54 @@ class Builder {
   void read_modifiers(const TextInstruction& text, Instruction& out) {
     for (const TextModifier& m : text.modifiers) {
       std::string_view k = m.key;
-      if (k == "offset" || k == "offset0") out.offset = value_of(m);
-      else if (k == "offset1") out.offset2 = value_of(m);
-      else if (k == "clamp") out.clamp = true;
-      else if (k == "mul") out.omod = m.value == "2" ? 1 : 2;
-      else if (k == "div") out.omod = 3;
-      else if (k == "sc0" || k == "glc") out.cache |= kCacheSc0;
-      else if (k == "sc1") out.cache |= kCacheSc1;
-      else if (k == "nt" || k == "slc") out.cache |= kCacheNt;
-      else if (k == "dlc") out.cache |= kCacheDlc;
-      else if (k == "offen") out.flags |= kFlagOffen;
-      else if (k == "idxen") out.flags |= kFlagIdxen;
-      else if (k == "lds") out.flags |= kFlagLds;
-      else if (k == "gds") out.flags |= kFlagGds;
-      else if (k == "cbsz") out.cbsz = static_cast<uint8_t>(value_of(m));
-      else if (k == "abid") out.abid = static_cast<uint8_t>(value_of(m));
-      else if (k == "blgp") out.blgp = static_cast<uint8_t>(value_of(m));
-      else if (k == "bitop3") out.offset = value_of(m);
-      else if (k == "row_mask") out.row_mask = static_cast<uint8_t>(value_of(m));
-      else if (k == "bank_mask") out.bank_mask = static_cast<uint8_t>(value_of(m));
-      else if (k == "bound_ctrl") out.bound_ctrl = true;
-      else if (k == "fi") out.fetch_inactive = value_of(m) != 0;
-      else if (k == "dst_sel") out.dst_select = select_of(m.value), out.sdwa = true;
-      else if (k == "dst_unused") out.dst_unused = m.value == "UNUSED_PRESERVE" ? 2 : m.value == "UNUSED_SEXT" ? 1 : 0;
-      else read_dpp(m, out);
+      if (k == "offset" || k == "offset0")
+        out.offset = value_of(m);
+      else if (k == "offset1")
+        out.offset2 = value_of(m);
+      else if (k == "clamp")
+        out.clamp = true;
+      else if (k == "mul")
+        out.omod = m.value == "2" ? 1 : 2;
+      else if (k == "div")
+        out.omod = 3;
+      else if (k == "sc0" || k == "glc")
+        out.cache |= kCacheSc0;
+      else if (k == "sc1")
+        out.cache |= kCacheSc1;
+      else if (k == "nt" || k == "slc")
+        out.cache |= kCacheNt;
+      else if (k == "dlc")
+        out.cache |= kCacheDlc;
+      else if (k == "offen")
+        out.flags |= kFlagOffen;
+      else if (k == "idxen")
+        out.flags |= kFlagIdxen;
+      else if (k == "lds")
+        out.flags |= kFlagLds;
+      else if (k == "gds")
+        out.flags |= kFlagGds;
+      else if (k == "cbsz")
+        out.cbsz = static_cast<uint8_t>(value_of(m));
+      else if (k == "abid")
+        out.abid = static_cast<uint8_t>(value_of(m));
+      else if (k == "blgp")
+        out.blgp = static_cast<uint8_t>(value_of(m));
+      else if (k == "bitop3")
+        out.offset = value_of(m);
+      else if (k == "row_mask")
+        out.row_mask = static_cast<uint8_t>(value_of(m));
+      else if (k == "bank_mask")
+        out.bank_mask = static_cast<uint8_t>(value_of(m));
+      else if (k == "bound_ctrl")
+        out.bound_ctrl = true;
+      else if (k == "fi")
+        out.fetch_inactive = value_of(m) != 0;
+      else if (k == "dst_sel")
+        out.dst_select = select_of(m.value), out.sdwa = true;
+      else if (k == "dst_unused")
+        out.dst_unused = m.value == "UNUSED_PRESERVE" ? 2 : m.value == "UNUSED_SEXT" ? 1 : 0;
+      else
+        read_dpp(m, out);
     }
   }
 
@@ -119,19 +144,32 @@ class Builder {
       int bits = k == "dpp8" ? 3 : 2;
       for (size_t i = 0; i < list.size(); ++i) control |= static_cast<uint32_t>(list[i]) << (bits * i);
       out.dpp = k == "dpp8" ? Dpp::kDpp8 : Dpp::kDpp16;
-    } else if (k == "row_shl") control = 0x100 + n;
-    else if (k == "row_shr") control = 0x110 + n;
-    else if (k == "row_ror") control = 0x120 + n;
-    else if (k == "wave_shl") control = 0x130;
-    else if (k == "wave_rol") control = 0x134;
-    else if (k == "wave_shr") control = 0x138;
-    else if (k == "wave_ror") control = 0x13c;
-    else if (k == "row_mirror") control = 0x140;
-    else if (k == "row_half_mirror") control = 0x141;
-    else if (k == "row_bcast") control = n == 15 ? 0x142 : 0x143;
-    else if (k == "row_newbcast" || k == "row_share") control = 0x150 + n;
-    else if (k == "row_xmask") control = 0x160 + n;
-    else return;
+    } else if (k == "row_shl")
+      control = 0x100 + n;
+    else if (k == "row_shr")
+      control = 0x110 + n;
+    else if (k == "row_ror")
+      control = 0x120 + n;
+    else if (k == "wave_shl")
+      control = 0x130;
+    else if (k == "wave_rol")
+      control = 0x134;
+    else if (k == "wave_shr")
+      control = 0x138;
+    else if (k == "wave_ror")
+      control = 0x13c;
+    else if (k == "row_mirror")
+      control = 0x140;
+    else if (k == "row_half_mirror")
+      control = 0x141;
+    else if (k == "row_bcast")
+      control = n == 15 ? 0x142 : 0x143;
+    else if (k == "row_newbcast" || k == "row_share")
+      control = 0x150 + n;
+    else if (k == "row_xmask")
+      control = 0x160 + n;
+    else
+      return;
     if (out.dpp == Dpp::kNone) out.dpp = Dpp::kDpp16;
     out.dpp_ctrl = static_cast<uint16_t>(control);
     out.lane_map = lane_map(out.dpp == Dpp::kDpp8, control, lanes_);
@@ -182,11 +220,13 @@ class Builder {
       if (ops[i].half) out.flags |= kFlagTrue16;
     }
     if (memory) return read_memory(ops, defs, base, out);
-    if (starts(base, "s_load") || starts(base, "s_store") || starts(base, "s_buffer") || starts(base, "s_atomic") || starts(base, "s_scratch"))
+    if (starts(base, "s_load") || starts(base, "s_store") || starts(base, "s_buffer") || starts(base, "s_atomic") ||
+        starts(base, "s_scratch"))
       return read_smem(ops, defs, base, out);
     for (size_t i = defs; i < ops.size(); ++i) {
       if (ops[i].half) out.flags |= kFlagTrue16;
-      if (ops[i].kind == TextOperand::kMacro || ops[i].kind == TextOperand::kOff) continue;  // waitcnt, hwreg, sendmsg …
+      if (ops[i].kind == TextOperand::kMacro || ops[i].kind == TextOperand::kOff)
+        continue;  // waitcnt, hwreg, sendmsg …
       if (out.src_count == 5) return false;
       if (!to_operand(ops[i], base, i - defs, out.src[out.src_count])) return false;
       Operand& o = out.src[out.src_count++];
@@ -210,7 +250,8 @@ class Builder {
     bool to_lds = has(base, "_lds_");
     if (to_lds) out.flags |= kFlagLds;
     if (buffer && (ops.empty() || ops[0].kind == TextOperand::kMacro)) {  // buffer_gl0_inv, "buffer_inv sc1"
-      for (const TextOperand& o : ops) out.cache |= o.text == "sc0" ? kCacheSc0 : o.text == "sc1" ? kCacheSc1 : o.text == "nt" ? kCacheNt : 0;
+      for (const TextOperand& o : ops)
+        out.cache |= o.text == "sc0" ? kCacheSc0 : o.text == "sc1" ? kCacheSc1 : o.text == "nt" ? kCacheNt : 0;
       return true;
     }
     size_t i = defs;
@@ -254,8 +295,10 @@ class Builder {
     }
     if (i >= ops.size() || !to_operand(ops[i++], base, 0, out.src[0])) return false;
     if (i < ops.size()) {
-      if (ops[i].kind == TextOperand::kInteger) out.offset = static_cast<int32_t>(ops[i].integer);
-      else if (ops[i].kind == TextOperand::kRegister && !to_operand(ops[i], base, 0, out.src[1])) return false;
+      if (ops[i].kind == TextOperand::kInteger)
+        out.offset = static_cast<int32_t>(ops[i].integer);
+      else if (ops[i].kind == TextOperand::kRegister && !to_operand(ops[i], base, 0, out.src[1]))
+        return false;
       ++i;
     }
     return i == ops.size();
@@ -273,7 +316,11 @@ class Builder {
         out.sdwa = true;
         continue;
       }
-      uint8_t bit = k == "op_sel" ? kHigh : k == "op_sel_hi" ? kHighHi : k == "neg_lo" ? kNeg : k == "neg_hi" ? (mix ? kAbs : kNegHi) : 0;
+      uint8_t bit = k == "op_sel"      ? kHigh
+                    : k == "op_sel_hi" ? kHighHi
+                    : k == "neg_lo"    ? kNeg
+                    : k == "neg_hi"    ? (mix ? kAbs : kNegHi)
+                                       : 0;
       if (!bit) continue;
       auto list = parse_list(m.value);
       if (starts(base, "v_mfma_scale")) {  // bytes of the two scale operands
@@ -293,10 +340,14 @@ class Builder {
 
   void read_wait(std::string_view base, Instruction& out) {
     uint32_t imm = word() & 0xffff;
-    if (base == "s_waitcnt_vscnt") out.wait_vs = static_cast<uint16_t>(imm & 63);
-    else if (base == "s_waitcnt_vmcnt") out.wait_vm = static_cast<uint16_t>(imm & 63);
-    else if (base == "s_waitcnt_lgkmcnt") out.wait_lgkm = static_cast<uint16_t>(imm & 63);
-    else if (base == "s_waitcnt_expcnt") out.wait_exp = static_cast<uint16_t>(imm & 7);
+    if (base == "s_waitcnt_vscnt")
+      out.wait_vs = static_cast<uint16_t>(imm & 63);
+    else if (base == "s_waitcnt_vmcnt")
+      out.wait_vm = static_cast<uint16_t>(imm & 63);
+    else if (base == "s_waitcnt_lgkmcnt")
+      out.wait_lgkm = static_cast<uint16_t>(imm & 63);
+    else if (base == "s_waitcnt_expcnt")
+      out.wait_exp = static_cast<uint16_t>(imm & 7);
     if (base != "s_waitcnt") return;
     uint32_t vm = target_.cdna ? (imm & 15) | (imm >> 14 << 4) : imm >> 10;
     uint32_t exp = target_.cdna ? (imm >> 4) & 7 : imm & 7;
@@ -339,8 +390,9 @@ std::string base_mnemonic(std::string_view m) {
   return std::string(m);
 }
 
-bool decode_instruction(const TargetInfo& target, uint32_t wave_size, const RawInstruction& raw, std::span<const uint8_t> bytes,
-                        std::vector<Instruction>& out, std::vector<std::string>& base_mnemonics) {
+bool decode_instruction(const TargetInfo& target, uint32_t wave_size, const RawInstruction& raw,
+                        std::span<const uint8_t> bytes, std::vector<Instruction>& out,
+                        std::vector<std::string>& base_mnemonics) {
   auto text = parse_text(raw.text);
   if (text.empty() || text.size() > 2) return false;
   bool dual = text.size() == 2;

@@ -17,8 +17,9 @@ namespace crest_sim {
 Code decode_section(const TargetInfo& target, uint32_t wave_size, uint64_t address, std::span<const uint8_t> bytes);
 
 /// Fills everything but `execute`; false if the text does not follow the syntax.
-bool decode_instruction(const TargetInfo& target, uint32_t wave_size, const RawInstruction& raw, std::span<const uint8_t> bytes,
-                        std::vector<Instruction>& out, std::vector<std::string>& base_mnemonics);
+bool decode_instruction(const TargetInfo& target, uint32_t wave_size, const RawInstruction& raw,
+                        std::span<const uint8_t> bytes, std::vector<Instruction>& out,
+                        std::vector<std::string>& base_mnemonics);
 
 /// Differences between the printed operands and the MCInst; empty if the two views agree.
 std::string cross_check(const RawInstruction& raw, const std::vector<TextInstruction>& text);

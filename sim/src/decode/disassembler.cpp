@@ -1,5 +1,6 @@
 #include "decode/disassembler.h"
 
+#include <fmt/format.h>
 #include <llvm/MC/MCAsmInfo.h>
 #include <llvm/MC/MCContext.h>
 #include <llvm/MC/MCDisassembler/MCDisassembler.h>
@@ -15,8 +16,6 @@
 #include <llvm/TargetParser/Triple.h>
 
 #include <mutex>
-
-#include <fmt/format.h>
 
 #include "crest_sim/instruction.h"
 
@@ -58,7 +57,9 @@ Disassembler::Disassembler(const TargetInfo& target, uint32_t wave_size) : impl_
   m.registers.reset(t->createMCRegInfo(name));
   m.assembly.reset(t->createMCAsmInfo(*m.registers, name, m.options));
   m.instructions.reset(t->createMCInstrInfo());
-  const char* features = target.cdna ? "" : wave_size == 32 ? "+wavefrontsize32,-wavefrontsize64" : "-wavefrontsize32,+wavefrontsize64";
+  const char* features = target.cdna       ? ""
+                         : wave_size == 32 ? "+wavefrontsize32,-wavefrontsize64"
+                                           : "-wavefrontsize32,+wavefrontsize64";
   m.subtarget.reset(t->createMCSubtargetInfo(name, std::string(target.name), features));
   if (!m.subtarget || !m.subtarget->isCPUStringValid(std::string(target.name))) {
     error_ = fmt::format("LLVM {} does not know the processor {}", LLVM_VERSION_STRING, target.name);
@@ -66,7 +67,8 @@ Disassembler::Disassembler(const TargetInfo& target, uint32_t wave_size) : impl_
   }
   m.context = std::make_unique<llvm::MCContext>(triple, m.assembly.get(), m.registers.get(), m.subtarget.get());
   m.disassembler.reset(t->createMCDisassembler(*m.subtarget, *m.context));
-  m.printer.reset(t->createMCInstPrinter(triple, m.assembly->getAssemblerDialect(), *m.assembly, *m.instructions, *m.registers));
+  m.printer.reset(
+      t->createMCInstPrinter(triple, m.assembly->getAssemblerDialect(), *m.assembly, *m.instructions, *m.registers));
   if (!m.disassembler || !m.printer) error_ = fmt::format("LLVM {} has no AMDGPU disassembler", LLVM_VERSION_STRING);
 }
 
@@ -90,7 +92,8 @@ bool Disassembler::decode(std::span<const uint8_t> bytes, uint64_t pc, RawInstru
   Impl& m = *impl_;
   llvm::MCInst inst;
   uint64_t size = 0;
-  auto status = m.disassembler->getInstruction(inst, size, llvm::ArrayRef<uint8_t>(bytes.data(), bytes.size()), pc, llvm::nulls());
+  auto status = m.disassembler->getInstruction(inst, size, llvm::ArrayRef<uint8_t>(bytes.data(), bytes.size()), pc,
+                                               llvm::nulls());
   if (status == llvm::MCDisassembler::Fail || size == 0 || size > bytes.size()) return false;
   out.size = static_cast<uint32_t>(size);
   out.text.clear();
@@ -106,15 +109,16 @@ bool Disassembler::decode(std::span<const uint8_t> bytes, uint64_t pc, RawInstru
     out.implicit |= implicit_bit(m.registers->getName(reg));
     if (llvm::StringRef(m.registers->getName(reg)) == "MODE") out.implicit |= kReadsMode;
   }
-  for (auto reg : description.implicit_defs()) out.implicit |= static_cast<uint16_t>(2 * implicit_bit(m.registers->getName(reg)));
+  for (auto reg : description.implicit_defs())
+    out.implicit |= static_cast<uint16_t>(2 * implicit_bit(m.registers->getName(reg)));
   out.operands.clear();
   for (unsigned i = 0; i < inst.getNumOperands(); ++i) {
     const llvm::MCOperand& op = inst.getOperand(i);
     McOperand o;
     if (op.isReg()) {
       if (!op.getReg()) continue;
-      // Tied operands repeat a destination, which the text shows once; LLVM even gets their number wrong for the Y half of
-      // VOPD and their half for v_fmac_f16 with op_sel.
+      // Tied operands repeat a destination, which the text shows once; LLVM even gets their number wrong for the Y half
+      // of VOPD and their half for v_fmac_f16 with op_sel.
       if (i < description.getNumOperands() && description.getOperandConstraint(i, llvm::MCOI::TIED_TO) >= 0) continue;
       o.kind = McOperand::kRegister;
       o.name = m.registers->getName(op.getReg());

@@ -14,15 +14,15 @@ namespace crest_sim {
 /// One MCInst operand.
 struct McOperand {
   enum Kind : uint8_t { kRegister, kImmediate, kOther } kind = kOther;
-  std::string name;       ///< register name as LLVM's enumeration spells it ("VGPR4_VGPR5", "VCC_LO")
+  std::string name;  ///< register name as LLVM's enumeration spells it ("VGPR4_VGPR5", "VCC_LO")
   int64_t immediate = 0;
   bool is_source_immediate = false;  ///< register-or-immediate slot, as opposed to a modifier
 };
 
 struct RawInstruction {
   uint32_t size = 0;
-  std::string text;       ///< without leading white space
-  std::string opcode;     ///< enumeration name ("V_ADD_F32_e32_vi")
+  std::string text;    ///< without leading white space
+  std::string opcode;  ///< enumeration name ("V_ADD_F32_e32_vi")
   uint32_t defs = 0;
   uint16_t implicit = 0;  ///< ImplicitUse
   std::vector<McOperand> operands;

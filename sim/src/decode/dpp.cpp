@@ -19,15 +19,24 @@ int dpp16_source(uint32_t control, int lane, int lanes) {
   if (control >= 0x150 && control < 0x160) return row + n;                       // row_share, row_newbcast
   if (control >= 0x160 && control < 0x170) return row + (i ^ n);                 // row_xmask
   switch (control) {
-    case 0x130: return lane + 1 < lanes ? lane + 1 : -1;       // wave_shl:1
-    case 0x134: return (lane + 1) % lanes;                     // wave_rol:1
-    case 0x138: return lane - 1;                               // wave_shr:1
-    case 0x13c: return (lane + lanes - 1) % lanes;             // wave_ror:1
-    case 0x140: return row + 15 - i;                           // row_mirror
-    case 0x141: return row + (i & 8) + 7 - (i & 7);            // row_half_mirror
-    case 0x142: return lane >= 16 ? row - 1 : -1;              // row_bcast:15
-    case 0x143: return lane >= 32 ? 31 : -1;                   // row_bcast:31
-    default: return -1;
+    case 0x130:
+      return lane + 1 < lanes ? lane + 1 : -1;  // wave_shl:1
+    case 0x134:
+      return (lane + 1) % lanes;  // wave_rol:1
+    case 0x138:
+      return lane - 1;  // wave_shr:1
+    case 0x13c:
+      return (lane + lanes - 1) % lanes;  // wave_ror:1
+    case 0x140:
+      return row + 15 - i;  // row_mirror
+    case 0x141:
+      return row + (i & 8) + 7 - (i & 7);  // row_half_mirror
+    case 0x142:
+      return lane >= 16 ? row - 1 : -1;  // row_bcast:15
+    case 0x143:
+      return lane >= 32 ? 31 : -1;  // row_bcast:31
+    default:
+      return -1;
   }
 }
 

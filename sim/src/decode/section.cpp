@@ -1,6 +1,6 @@
-#include <cstring>
-
 #include <fmt/format.h>
+
+#include <cstring>
 
 #include "decode/decoder.h"
 #include "run/levels.h"
@@ -9,7 +9,9 @@ namespace crest_sim {
 namespace {
 
 /// Calls that continue elsewhere name their target in the encoding.
-bool has_target(std::string_view base) { return base.starts_with("s_cbranch_") || base == "s_branch" || base == "s_call_b64"; }
+bool has_target(std::string_view base) {
+  return base.starts_with("s_cbranch_") || base == "s_branch" || base == "s_call_b64";
+}
 
 bool skippable(const Instruction& i) {
   return (i.cls == InstructionClass::kNop || i.cls == InstructionClass::kWait) && i.execute != levels().unknown;
@@ -20,10 +22,12 @@ void link_steps(Code& code) {
   for (size_t n = code.instructions.size(); n-- > 0;) {
     Instruction& i = code.instructions[n];
     i.step = 1;
-    bool goes_on = i.cls != InstructionClass::kBranch && i.cls != InstructionClass::kEnd && i.cls != InstructionClass::kMessage;
+    bool goes_on =
+        i.cls != InstructionClass::kBranch && i.cls != InstructionClass::kEnd && i.cls != InstructionClass::kMessage;
     if (!goes_on || n + 1 >= code.instructions.size()) continue;
     const Instruction& next = code.instructions[n + 1];
-    if (skippable(next) && n + 1 + next.step < code.instructions.size() && next.step < 200) i.step = static_cast<uint8_t>(next.step + 1);
+    if (skippable(next) && n + 1 + next.step < code.instructions.size() && next.step < 200)
+      i.step = static_cast<uint8_t>(next.step + 1);
   }
 }
 
@@ -61,8 +65,8 @@ Code decode_section(const TargetInfo& target, uint32_t wave_size, uint64_t addre
         i.pc = parts[1].pc = static_cast<uint32_t>(pc);
         code.second_halves.push_back(std::make_unique<Instruction>(parts[1]));
         i.second = code.second_halves.back().get();
-        i.mnemonic = intern_mnemonic("v_dual_" + bases[0].substr(2) + "::v_dual_" + bases[1].substr(2), InstructionClass::kValu,
-                                     std::max(i.fidelity, i.second->fidelity));
+        i.mnemonic = intern_mnemonic("v_dual_" + bases[0].substr(2) + "::v_dual_" + bases[1].substr(2),
+                                     InstructionClass::kValu, std::max(i.fidelity, i.second->fidelity));
         i.fidelity = std::max(i.fidelity, i.second->fidelity);
         levels().bind_pair(i);
       } else {
@@ -113,17 +117,25 @@ Status check_llvm() {
     std::string_view text;
   };
   const Known known[] = {
-      {Arch::kGfx942, 64, {0x00, 0x80, 0xe0, 0xd3, 0x00, 0x05, 0x02, 0x02}, "v_mfma_f32_32x32x8_bf16 a[0:15], v[0:1], v[2:3], 0"},
+      {Arch::kGfx942,
+       64,
+       {0x00, 0x80, 0xe0, 0xd3, 0x00, 0x05, 0x02, 0x02},
+       "v_mfma_f32_32x32x8_bf16 a[0:15], v[0:1], v[2:3], 0"},
       {Arch::kGfx950, 64, {0x01, 0x05, 0x00, 0x32}, "v_add_co_u32_e32 v0, vcc, v1, v2"},
-      {Arch::kGfx1100, 32, {0x01, 0x01, 0x10, 0xca, 0x00, 0x01, 0x00, 0x00}, "v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0"},
+      {Arch::kGfx1100,
+       32,
+       {0x01, 0x01, 0x10, 0xca, 0x00, 0x01, 0x00, 0x00},
+       "v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0"},
       {Arch::kGfx1151, 32, {0x00, 0x03, 0x92, 0x7d}, "v_cmpx_lt_u32_e32 v0, v1"},
   };
   for (const Known& k : known) {
     Disassembler d(target_info(k.arch), k.wave);
     if (!d.error().empty()) return Error{d.error()};
     RawInstruction raw;
-    if (!d.decode(k.bytes, 0, raw)) return Error{fmt::format("LLVM does not decode \"{}\" for {}", k.text, target_info(k.arch).name)};
-    if (raw.text != k.text) return Error{fmt::format("LLVM decodes \"{}\" for {} as \"{}\"", k.text, target_info(k.arch).name, raw.text)};
+    if (!d.decode(k.bytes, 0, raw))
+      return Error{fmt::format("LLVM does not decode \"{}\" for {}", k.text, target_info(k.arch).name)};
+    if (raw.text != k.text)
+      return Error{fmt::format("LLVM decodes \"{}\" for {} as \"{}\"", k.text, target_info(k.arch).name, raw.text)};
   }
   return Unit{};
 }

@@ -15,19 +15,30 @@ struct NamedRegister {
 
 // Width of the pairs whose low half shares the name is fixed up by the decoder (src_scc is one dword, vcc two).
 constexpr std::array kNamed{
-    NamedRegister{"vcc", cell::kVcc, 2},          NamedRegister{"vcc_lo", cell::kVcc, 1},
-    NamedRegister{"vcc_hi", cell::kVcc + 1, 1},   NamedRegister{"exec", cell::kExec, 2},
-    NamedRegister{"exec_lo", cell::kExec, 1},     NamedRegister{"exec_hi", cell::kExec + 1, 1},
-    NamedRegister{"m0", cell::kM0, 1},            NamedRegister{"null", cell::kZero, 1},
-    NamedRegister{"scc", cell::kScc, 1},          NamedRegister{"src_scc", cell::kScc, 1},
-    NamedRegister{"vccz", cell::kVccz, 1},        NamedRegister{"src_vccz", cell::kVccz, 1},
-    NamedRegister{"execz", cell::kExecz, 1},      NamedRegister{"src_execz", cell::kExecz, 1},
-    NamedRegister{"src_shared_base", cell::kSharedBase, 2},   NamedRegister{"src_shared_limit", cell::kSharedLimit, 2},
-    NamedRegister{"src_private_base", cell::kPrivateBase, 2}, NamedRegister{"src_private_limit", cell::kPrivateLimit, 2},
+    NamedRegister{"vcc", cell::kVcc, 2},
+    NamedRegister{"vcc_lo", cell::kVcc, 1},
+    NamedRegister{"vcc_hi", cell::kVcc + 1, 1},
+    NamedRegister{"exec", cell::kExec, 2},
+    NamedRegister{"exec_lo", cell::kExec, 1},
+    NamedRegister{"exec_hi", cell::kExec + 1, 1},
+    NamedRegister{"m0", cell::kM0, 1},
+    NamedRegister{"null", cell::kZero, 1},
+    NamedRegister{"scc", cell::kScc, 1},
+    NamedRegister{"src_scc", cell::kScc, 1},
+    NamedRegister{"vccz", cell::kVccz, 1},
+    NamedRegister{"src_vccz", cell::kVccz, 1},
+    NamedRegister{"execz", cell::kExecz, 1},
+    NamedRegister{"src_execz", cell::kExecz, 1},
+    NamedRegister{"src_shared_base", cell::kSharedBase, 2},
+    NamedRegister{"src_shared_limit", cell::kSharedLimit, 2},
+    NamedRegister{"src_private_base", cell::kPrivateBase, 2},
+    NamedRegister{"src_private_limit", cell::kPrivateLimit, 2},
     NamedRegister{"src_pops_exiting_wave_id", cell::kPopsWaveId, 1},
-    NamedRegister{"flat_scratch", cell::kFlatScratch, 2},     NamedRegister{"flat_scratch_lo", cell::kFlatScratch, 1},
+    NamedRegister{"flat_scratch", cell::kFlatScratch, 2},
+    NamedRegister{"flat_scratch_lo", cell::kFlatScratch, 1},
     NamedRegister{"flat_scratch_hi", cell::kFlatScratch + 1, 1},
-    NamedRegister{"xnack_mask", cell::kXnackMask, 2},         NamedRegister{"xnack_mask_lo", cell::kXnackMask, 1},
+    NamedRegister{"xnack_mask", cell::kXnackMask, 2},
+    NamedRegister{"xnack_mask_lo", cell::kXnackMask, 1},
     NamedRegister{"xnack_mask_hi", cell::kXnackMask + 1, 1},
 };
 
@@ -43,12 +54,15 @@ std::string_view trim(std::string_view s) {
 }
 
 bool strip_call(std::string_view& s, std::string_view name) {
-  if (s.size() < name.size() + 2 || s.substr(0, name.size()) != name || s[name.size()] != '(' || s.back() != ')') return false;
+  if (s.size() < name.size() + 2 || s.substr(0, name.size()) != name || s[name.size()] != '(' || s.back() != ')')
+    return false;
   s = s.substr(name.size() + 1, s.size() - name.size() - 2);
   return true;
 }
 
-bool is_number_start(std::string_view s) { return !s.empty() && ((s[0] >= '0' && s[0] <= '9') || (s[0] == '-' && s.size() > 1 && s[1] >= '0' && s[1] <= '9')); }
+bool is_number_start(std::string_view s) {
+  return !s.empty() && ((s[0] >= '0' && s[0] <= '9') || (s[0] == '-' && s.size() > 1 && s[1] >= '0' && s[1] <= '9'));
+}
 
 TextOperand parse_operand(std::string_view token) {
   TextOperand out;

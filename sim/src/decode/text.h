@@ -13,12 +13,12 @@ namespace crest_sim {
 
 struct TextOperand {
   enum Kind : uint8_t { kRegister, kInteger, kFloat, kOff, kMacro } kind = kMacro;
-  Operand operand;          ///< kRegister: kind, reg, dwords, mods (kHigh for .h); otherwise only mods
-  int64_t integer = 0;      ///< kInteger
-  bool hex = false;         ///< kInteger printed in hexadecimal: a literal, not an inline constant
-  double real = 0;          ///< kFloat
-  bool half = false;        ///< register with .l or .h
-  std::string text;         ///< as printed
+  Operand operand;      ///< kRegister: kind, reg, dwords, mods (kHigh for .h); otherwise only mods
+  int64_t integer = 0;  ///< kInteger
+  bool hex = false;     ///< kInteger printed in hexadecimal: a literal, not an inline constant
+  double real = 0;      ///< kFloat
+  bool half = false;    ///< register with .l or .h
+  std::string text;     ///< as printed
 };
 
 struct TextModifier {

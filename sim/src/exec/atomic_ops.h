@@ -9,8 +9,28 @@
 namespace crest_sim::CREST_SIM_LEVEL {
 
 enum class Atomic : uint8_t {
-  kSwap, kCmpSwap, kAdd, kSub, kRsub, kSmin, kUmin, kSmax, kUmax, kAnd, kOr, kXor, kInc, kDec, kCsub, kMskor,
-  kAddF, kMinF, kMaxF, kPkAddF16, kPkAddBf16, kCmpSwapF,
+  kSwap,
+  kCmpSwap,
+  kAdd,
+  kSub,
+  kRsub,
+  kSmin,
+  kUmin,
+  kSmax,
+  kUmax,
+  kAnd,
+  kOr,
+  kXor,
+  kInc,
+  kDec,
+  kCsub,
+  kMskor,
+  kAddF,
+  kMinF,
+  kMaxF,
+  kPkAddF16,
+  kPkAddBf16,
+  kCmpSwapF,
 };
 
 /// bf16 sum, rounded to nearest even.
@@ -24,9 +44,18 @@ inline uint32_t add_bf16(uint32_t a, uint32_t b) {
 /// True if the order of operations of different workgroups shows in memory (or in the returned value).
 constexpr bool order_matters(Atomic op) {
   switch (op) {
-    case Atomic::kAdd: case Atomic::kSub: case Atomic::kSmin: case Atomic::kUmin: case Atomic::kSmax: case Atomic::kUmax:
-    case Atomic::kAnd: case Atomic::kOr: case Atomic::kXor: return false;
-    default: return true;
+    case Atomic::kAdd:
+    case Atomic::kSub:
+    case Atomic::kSmin:
+    case Atomic::kUmin:
+    case Atomic::kSmax:
+    case Atomic::kUmax:
+    case Atomic::kAnd:
+    case Atomic::kOr:
+    case Atomic::kXor:
+      return false;
+    default:
+      return true;
   }
 }
 
@@ -36,34 +65,58 @@ inline T apply_atomic(T old, T x, T y) {
   using S = std::make_signed_t<T>;
   constexpr bool wide = sizeof(T) == 8;
   switch (Op) {
-    case Atomic::kSwap: return x;
-    case Atomic::kCmpSwap: return old == y ? x : old;
-    case Atomic::kAdd: return old + x;
-    case Atomic::kSub: return old - x;
-    case Atomic::kRsub: return x - old;
-    case Atomic::kSmin: return static_cast<S>(old) < static_cast<S>(x) ? old : x;
-    case Atomic::kUmin: return old < x ? old : x;
-    case Atomic::kSmax: return static_cast<S>(old) > static_cast<S>(x) ? old : x;
-    case Atomic::kUmax: return old > x ? old : x;
-    case Atomic::kAnd: return old & x;
-    case Atomic::kOr: return old | x;
-    case Atomic::kXor: return old ^ x;
-    case Atomic::kInc: return old >= x ? 0 : old + 1;
-    case Atomic::kDec: return old == 0 || old > x ? x : old - 1;
-    case Atomic::kCsub: return old > x ? old - x : 0;
-    case Atomic::kMskor: return (old & ~x) | y;
+    case Atomic::kSwap:
+      return x;
+    case Atomic::kCmpSwap:
+      return old == y ? x : old;
+    case Atomic::kAdd:
+      return old + x;
+    case Atomic::kSub:
+      return old - x;
+    case Atomic::kRsub:
+      return x - old;
+    case Atomic::kSmin:
+      return static_cast<S>(old) < static_cast<S>(x) ? old : x;
+    case Atomic::kUmin:
+      return old < x ? old : x;
+    case Atomic::kSmax:
+      return static_cast<S>(old) > static_cast<S>(x) ? old : x;
+    case Atomic::kUmax:
+      return old > x ? old : x;
+    case Atomic::kAnd:
+      return old & x;
+    case Atomic::kOr:
+      return old | x;
+    case Atomic::kXor:
+      return old ^ x;
+    case Atomic::kInc:
+      return old >= x ? 0 : old + 1;
+    case Atomic::kDec:
+      return old == 0 || old > x ? x : old - 1;
+    case Atomic::kCsub:
+      return old > x ? old - x : 0;
+    case Atomic::kMskor:
+      return (old & ~x) | y;
     case Atomic::kAddF:
-      if constexpr (wide) return as_bits(as_double(old) + as_double(x));
-      else return as_bits(as_float(old) + as_float(x));
+      if constexpr (wide)
+        return as_bits(as_double(old) + as_double(x));
+      else
+        return as_bits(as_float(old) + as_float(x));
     case Atomic::kMinF:
-      if constexpr (wide) return pick64<false, true>(old, x);
-      else return pick32<false, true>(old, x);
+      if constexpr (wide)
+        return pick64<false, true>(old, x);
+      else
+        return pick32<false, true>(old, x);
     case Atomic::kMaxF:
-      if constexpr (wide) return pick64<true, true>(old, x);
-      else return pick32<true, true>(old, x);
+      if constexpr (wide)
+        return pick64<true, true>(old, x);
+      else
+        return pick32<true, true>(old, x);
     case Atomic::kCmpSwapF:
-      if constexpr (wide) return as_double(old) == as_double(y) ? x : old;
-      else return as_float(old) == as_float(y) ? x : old;
+      if constexpr (wide)
+        return as_double(old) == as_double(y) ? x : old;
+      else
+        return as_float(old) == as_float(y) ? x : old;
     case Atomic::kPkAddF16: {
       uint32_t a = static_cast<uint32_t>(old), b = static_cast<uint32_t>(x);
       return float_to_half(half_to_float(a & 0xffff) + half_to_float(b & 0xffff)) |
@@ -82,15 +135,18 @@ template <Atomic Op, class T>
 inline T host_atomic(uint8_t* at, T x, T y) {
   T* p = reinterpret_cast<T*>(at);
   T old = __atomic_load_n(p, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(p, &old, (apply_atomic<Op, T>(old, x, y)), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+  while (!__atomic_compare_exchange_n(p, &old, (apply_atomic<Op, T>(old, x, y)), true, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_RELAXED)) {
   }
   return old;
 }
 
 template <class T>
 inline T read_lane(const uint32_t* rows, uint32_t lanes, int lane) {
-  if constexpr (sizeof(T) == 4) return rows[lane];
-  else return static_cast<uint64_t>(rows[lanes + static_cast<uint32_t>(lane)]) << 32 | rows[lane];
+  if constexpr (sizeof(T) == 4)
+    return rows[lane];
+  else
+    return static_cast<uint64_t>(rows[lanes + static_cast<uint32_t>(lane)]) << 32 | rows[lane];
 }
 template <class T>
 inline void write_lane(uint32_t* rows, uint32_t lanes, int lane, T value) {
@@ -99,7 +155,7 @@ inline void write_lane(uint32_t* rows, uint32_t lanes, int lane, T value) {
 }
 
 struct AtomicName {
-  const char* gfx9;   ///< "atomic_add"; 64-bit adds "_x2" unless the type is part of the name
+  const char* gfx9;  ///< "atomic_add"; 64-bit adds "_x2" unless the type is part of the name
   const char* gfx11_32;
   const char* gfx11_64;
   Atomic op;

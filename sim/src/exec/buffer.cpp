@@ -51,9 +51,11 @@ u64 compute_addresses(Wave& w, const Instruction& i, u32 bytes, MemoryAccess& a)
     for (u32 l = 0; l < w.lanes; ++l) {
       u64 offset = static_cast<u64>(inst_offset) + (voffset ? voffset[l] : 0);
       u64 n = (index ? index[l] : 0) + (r.add_lane ? l : 0);
-      u64 linear = r.swizzle ? (n / r.index_stride * r.stride + offset / r.element * r.element) * r.index_stride + n % r.index_stride * r.element + offset % r.element
+      u64 linear = r.swizzle ? (n / r.index_stride * r.stride + offset / r.element * r.element) * r.index_stride +
+                                   n % r.index_stride * r.element + offset % r.element
                              : offset + n * r.stride;
-      bool good = r.bounds == 0 ? n < r.records && offset + bytes <= r.stride : r.bounds == 1 ? n < r.records
+      bool good = r.bounds == 0   ? n < r.records && offset + bytes <= r.stride
+                  : r.bounds == 1 ? n < r.records
                   : r.bounds == 2 ? r.records != 0
                                   : linear + bytes <= byte_limit;
       a.address[0][l] = r.base + soffset + linear;
@@ -76,7 +78,8 @@ struct Load {
     u32* d = row(w, i.dst[0]);
     load_rows<F>(w, d, 0, a.address[0], lanes);
     for_active(a.clipped, [&](int l) {
-      for (u32 k = 0; k < format_dwords(F); ++k) d[k * w.lanes + static_cast<u32>(l)] = is_small(F) ? extend<F>(0, d[l]) : 0;
+      for (u32 k = 0; k < format_dwords(F); ++k)
+        d[k * w.lanes + static_cast<u32>(l)] = is_small(F) ? extend<F>(0, d[l]) : 0;
     });
   }
 };
@@ -141,9 +144,12 @@ struct AtomicAccess {
     u32* d = returns ? row(w, i.dst[0]) : nullptr;
     for_active(lanes, [&](int l) {
       u64 at = a.address[0][l];
-      if (at & (sizeof(T) - 1)) raise_fault(w, i, FaultKind::kGlobalAddress, l, at, "address of an atomic operation is not aligned to its size");
+      if (at & (sizeof(T) - 1))
+        raise_fault(w, i, FaultKind::kGlobalAddress, l, at,
+                    "address of an atomic operation is not aligned to its size");
       T x = read_lane<T>(data, w.lanes, l);
-      T y = Op == Atomic::kCmpSwap || Op == Atomic::kCmpSwapF ? read_lane<T>(data + sizeof(T) / 4 * w.lanes, w.lanes, l) : T(0);
+      T y = Op == Atomic::kCmpSwap || Op == Atomic::kCmpSwapF ? read_lane<T>(data + sizeof(T) / 4 * w.lanes, w.lanes, l)
+                                                              : T(0);
       T old = host_atomic<Op, T>(reinterpret_cast<uint8_t*>(at), x, y);
       if (d) write_lane<T>(d, w.lanes, l, old);
     });

@@ -30,12 +30,14 @@ inline uint64_t scalar64(const Wave& w, const Operand& o) { return o.is_literal(
 /// Lane masks are one dword in wave32 and two in wave64.
 inline uint64_t lane_mask(const Wave& w, const Operand& o) { return w.lanes == 64 ? scalar64(w, o) : scalar(w, o); }
 inline void set_lane_mask(Wave& w, uint16_t reg, uint64_t mask) {
-  if (w.lanes == 64) w.write64(reg, mask);
-  else w.s[reg] = static_cast<uint32_t>(mask);
+  if (w.lanes == 64)
+    w.write64(reg, mask);
+  else
+    w.s[reg] = static_cast<uint32_t>(mask);
 }
 
-/// Calls body(lane) for all lanes of the wave. The iterations must not depend on each other; a row may be read and written
-/// at the same lane.
+/// Calls body(lane) for all lanes of the wave. The iterations must not depend on each other; a row may be read and
+/// written at the same lane.
 template <class Body>
 [[gnu::always_inline]] inline void for_lanes(uint32_t lanes, Body&& body) {
   for (uint32_t base = 0; base < lanes; base += 32) {
@@ -64,10 +66,14 @@ inline uint64_t collect_signs(const uint32_t* in, uint32_t lanes) {
   uint64_t mask = 0;
 #if defined(__AVX2__)
   for (uint32_t l = 0; l < lanes; l += 8)
-    mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_ps(_mm256_loadu_ps(reinterpret_cast<const float*>(in + l))))) << l;
+    mask |= static_cast<uint64_t>(
+                static_cast<uint32_t>(_mm256_movemask_ps(_mm256_loadu_ps(reinterpret_cast<const float*>(in + l)))))
+            << l;
 #else
   for (uint32_t l = 0; l < lanes; l += 4)
-    mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_ps(_mm_loadu_ps(reinterpret_cast<const float*>(in + l))))) << l;
+    mask |= static_cast<uint64_t>(
+                static_cast<uint32_t>(_mm_movemask_ps(_mm_loadu_ps(reinterpret_cast<const float*>(in + l)))))
+            << l;
 #endif
   return mask;
 }
@@ -90,8 +96,10 @@ inline void merge_row(Wave& w, uint32_t* d, const uint32_t* r, uint64_t mask) {
   }
   alignas(64) uint32_t own[64];
   const uint32_t* m = own;
-  if (mask == w.exec()) m = exec_mask_row(w);
-  else expand_mask(mask, own, w.lanes);
+  if (mask == w.exec())
+    m = exec_mask_row(w);
+  else
+    expand_mask(mask, own, w.lanes);
   for_lanes(w.lanes, [&](uint32_t l) { d[l] = (r[l] & m[l]) | (d[l] & ~m[l]); });
 }
 
@@ -103,10 +111,12 @@ inline void broadcast(uint32_t* out, uint32_t value, uint32_t lanes) {
 class WideMode {
  public:
   explicit WideMode(const Wave& w) : saved_(w.mxcsr), changed_(w.mxcsr != w.mxcsr_wide) {
-    if (changed_) [[unlikely]] _mm_setcsr(w.mxcsr_wide);
+    if (changed_) [[unlikely]]
+      _mm_setcsr(w.mxcsr_wide);
   }
   ~WideMode() {
-    if (changed_) [[unlikely]] _mm_setcsr(saved_);
+    if (changed_) [[unlikely]]
+      _mm_setcsr(saved_);
   }
   WideMode(const WideMode&) = delete;
   WideMode& operator=(const WideMode&) = delete;

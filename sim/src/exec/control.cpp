@@ -10,7 +10,8 @@ using u64 = uint64_t;
 void nop(Wave&, const Instruction&) {}
 
 void jump(Wave& w, const Instruction& i, int32_t index, u64 address) {
-  if (index < 0) raise_fault(w, i, FaultKind::kBranchTarget, -1, address, "branch to an address where no instruction starts");
+  if (index < 0)
+    raise_fault(w, i, FaultKind::kBranchTarget, -1, address, "branch to an address where no instruction starts");
   w.pc = w.code + index;
 }
 
@@ -29,7 +30,9 @@ void branch_if(Wave& w, const Instruction& i) {
   if (Condition{}(w)) jump(w, i, i.target, i.pc + 4 + static_cast<u64>(static_cast<int64_t>(i.offset) * 4));
 }
 template <class Condition>
-void add_branch(Registry& r, const char* name, Condition) { r.add<branch_if<Condition>>(name); }
+void add_branch(Registry& r, const char* name, Condition) {
+  r.add<branch_if<Condition>>(name);
+}
 
 void register_branches(Registry& r) {
   add_branch(r, "s_branch", [](Wave&) { return true; });
@@ -39,7 +42,8 @@ void register_branches(Registry& r) {
   add_branch(r, "s_cbranch_vccnz", [](Wave& w) { return w.vcc() != 0; });
   add_branch(r, "s_cbranch_execz", [](Wave& w) { return w.exec() == 0; });
   add_branch(r, "s_cbranch_execnz", [](Wave& w) { return w.exec() != 0; });
-  for (auto name : {"s_cbranch_cdbgsys", "s_cbranch_cdbguser", "s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user"})
+  for (auto name :
+       {"s_cbranch_cdbgsys", "s_cbranch_cdbguser", "s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user"})
     add_branch(r, name, [](Wave&) { return false; });
   r.add<[](Wave& w, const Instruction& i) { w.write64(i.dst[0].reg, code_address(w) + i.pc + i.size); }>("s_getpc_b64");
   r.add<[](Wave& w, const Instruction& i) { jump_to_address(w, i, scalar64(w, i.src[0])); }>("s_setpc_b64");
@@ -69,7 +73,10 @@ void sleep(Wave& w, const Instruction&) {
   w.budget = 0;
 }
 
-void trap(Wave& w, const Instruction& i) { raise_fault(w, i, FaultKind::kTrap, -1, static_cast<u32>(i.offset), "s_trap: the kernel called the trap handler (abort or failed assertion)"); }
+void trap(Wave& w, const Instruction& i) {
+  raise_fault(w, i, FaultKind::kTrap, -1, static_cast<u32>(i.offset),
+              "s_trap: the kernel called the trap handler (abort or failed assertion)");
+}
 
 /// Fields of a hardware register as s_getreg and s_setreg name them.
 struct HwReg {
@@ -87,11 +94,16 @@ constexpr u32 kRegMode = 1, kRegStatus = 2, kRegMemBases = 15, kRegShaderCycles 
 
 u32 read_hwreg(Wave& w, u32 id) {
   switch (id) {
-    case kRegMode: return w.mode;
-    case kRegStatus: return w.s[cell::kScc] | static_cast<u32>(w.exec() == 0) << 9 | static_cast<u32>(w.vcc() == 0) << 10;
-    case kRegMemBases: return 0x00010002;  // apertures of LDS and scratch, bits 63:48 of their addresses
-    case kRegShaderCycles: return static_cast<u32>(w.instructions) & 0xfffff;
-    default: return 0;
+    case kRegMode:
+      return w.mode;
+    case kRegStatus:
+      return w.s[cell::kScc] | static_cast<u32>(w.exec() == 0) << 9 | static_cast<u32>(w.vcc() == 0) << 10;
+    case kRegMemBases:
+      return 0x00010002;  // apertures of LDS and scratch, bits 63:48 of their addresses
+    case kRegShaderCycles:
+      return static_cast<u32>(w.instructions) & 0xfffff;
+    default:
+      return 0;
   }
 }
 
@@ -113,13 +125,18 @@ void write_hwreg(Wave& w, const Instruction& i, u32 value) {
 void register_modes(Registry& r) {
   r.add<getreg>("s_getreg_b32");
   r.add<[](Wave& w, const Instruction& i) { write_hwreg(w, i, scalar(w, i.src[i.src_count - 1])); }>("s_setreg_b32");
-  r.add<[](Wave& w, const Instruction& i) { write_hwreg(w, i, scalar(w, i.src[i.src_count - 1])); }>("s_setreg_imm32_b32");
-  r.add<[](Wave& w, const Instruction& i) { enter_mode(w, (w.mode & ~15u) | (static_cast<u32>(i.offset) & 15)); }>("s_round_mode");
-  r.add<[](Wave& w, const Instruction& i) { enter_mode(w, (w.mode & ~0xf0u) | (static_cast<u32>(i.offset) & 15) << 4); }>("s_denorm_mode");
+  r.add<[](Wave& w, const Instruction& i) { write_hwreg(w, i, scalar(w, i.src[i.src_count - 1])); }>(
+      "s_setreg_imm32_b32");
+  r.add<[](Wave& w, const Instruction& i) { enter_mode(w, (w.mode & ~15u) | (static_cast<u32>(i.offset) & 15)); }>(
+      "s_round_mode");
+  r.add<[](Wave& w, const Instruction& i) {
+    enter_mode(w, (w.mode & ~0xf0u) | (static_cast<u32>(i.offset) & 15) << 4);
+  }>("s_denorm_mode");
   r.add<[](Wave& w, const Instruction& i) { w.priority = static_cast<uint16_t>(i.offset & 3); }>("s_setprio");
 }
 
-/// Relative VGPR indexing and vskip change how later instructions are read, so the turn ends and the slower loop goes on.
+/// Relative VGPR indexing and vskip change how later instructions are read, so the turn ends and the slower loop goes
+/// on.
 void set_index_mode(Wave& w, u32 enable) {
   w.gpr_index_enable = static_cast<uint8_t>(enable & 15);
   w.mode = (w.mode & ~(1u << 27)) | (enable ? 1u << 27 : 0);
@@ -134,7 +151,8 @@ void register_indexing(Registry& r) {
     w.gpr_index_enable |= 16;
   }>("s_set_gpr_idx_on");
   r.add<[](Wave& w, const Instruction&) { set_index_mode(w, 0); }>("s_set_gpr_idx_off");
-  r.add<[](Wave& w, const Instruction& i) { w.s[cell::kM0] = (w.s[cell::kM0] & ~255u) | (scalar(w, i.src[0]) & 255); }>("s_set_gpr_idx_idx");
+  r.add<[](Wave& w, const Instruction& i) { w.s[cell::kM0] = (w.s[cell::kM0] & ~255u) | (scalar(w, i.src[0]) & 255); }>(
+      "s_set_gpr_idx_idx");
   r.add<[](Wave& w, const Instruction& i) {
     u32 enable = static_cast<u32>(i.offset) & 15;
     w.s[cell::kM0] = (w.s[cell::kM0] & ~0xf000u) | enable << 12;
@@ -158,12 +176,47 @@ void register_control(Registry& r) {
   r.add<barrier>("s_barrier");
   r.add<sleep>("s_sleep");
   r.add<trap>("s_trap");
-  for (auto name :
-       {"s_nop", "s_waitcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_waitcnt_expcnt", "s_waitcnt_depctr", "s_wait_idle", "s_wakeup", "s_sethalt",
-        "s_wait_event", "s_delay_alu", "s_clause", "s_sendmsg", "s_sendmsghalt", "s_set_inst_prefetch_distance", "s_inst_prefetch", "s_code_end",
-        "s_version", "s_incperflevel", "s_decperflevel", "s_setkill", "s_ttracedata", "s_ttracedata_imm", "s_icache_inv", "s_dcache_inv",
-        "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol", "s_gl1_inv", "buffer_gl0_inv", "buffer_gl1_inv", "buffer_inv", "buffer_wbl2",
-        "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_wbinvl1_sc", "v_nop", "v_clrexcp", "v_pipeflush", "ds_nop"})
+  for (auto name : {"s_nop",
+                    "s_waitcnt",
+                    "s_waitcnt_vscnt",
+                    "s_waitcnt_vmcnt",
+                    "s_waitcnt_lgkmcnt",
+                    "s_waitcnt_expcnt",
+                    "s_waitcnt_depctr",
+                    "s_wait_idle",
+                    "s_wakeup",
+                    "s_sethalt",
+                    "s_wait_event",
+                    "s_delay_alu",
+                    "s_clause",
+                    "s_sendmsg",
+                    "s_sendmsghalt",
+                    "s_set_inst_prefetch_distance",
+                    "s_inst_prefetch",
+                    "s_code_end",
+                    "s_version",
+                    "s_incperflevel",
+                    "s_decperflevel",
+                    "s_setkill",
+                    "s_ttracedata",
+                    "s_ttracedata_imm",
+                    "s_icache_inv",
+                    "s_dcache_inv",
+                    "s_dcache_wb",
+                    "s_dcache_inv_vol",
+                    "s_dcache_wb_vol",
+                    "s_gl1_inv",
+                    "buffer_gl0_inv",
+                    "buffer_gl1_inv",
+                    "buffer_inv",
+                    "buffer_wbl2",
+                    "buffer_wbinvl1",
+                    "buffer_wbinvl1_vol",
+                    "buffer_wbinvl1_sc",
+                    "v_nop",
+                    "v_clrexcp",
+                    "v_pipeflush",
+                    "ds_nop"})
     r.add<nop>(name);
 }
 

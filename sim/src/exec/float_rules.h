@@ -79,7 +79,8 @@ inline float scale(float x, int32_t e) {
   return static_cast<float>(static_cast<double>(x) * power_of_two(bounded));
 }
 
-/// The bit of v_cmp_class's mask that a value belongs to: sNaN, qNaN, -inf, -normal, -denormal, -0, +0, +denormal, +normal, +inf.
+/// The bit of v_cmp_class's mask that a value belongs to: sNaN, qNaN, -inf, -normal, -denormal, -0, +0, +denormal,
+/// +normal, +inf.
 inline int float_class(bool negative, bool exponent_zero, bool exponent_full, bool fraction_zero, bool quiet) {
   if (exponent_full) return fraction_zero ? (negative ? 2 : 9) : quiet ? 1 : 0;
   if (exponent_zero) return fraction_zero ? (negative ? 5 : 6) : negative ? 4 : 7;

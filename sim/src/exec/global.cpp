@@ -24,7 +24,8 @@ void compute_addresses(Wave& w, const Instruction& i, u64* out) {
   }
 }
 
-/// Loads that see other workgroups' stores (agent scope: sc1 on CDNA, glc on RDNA3) are how kernels wait for each other.
+/// Loads that see other workgroups' stores (agent scope: sc1 on CDNA, glc on RDNA3) are how kernels wait for each
+/// other.
 void await_coherence(Wave& w, const Instruction& i) {
   if (!(i.cache & (w.workgroup->launch->target->cdna ? kCacheSc1 : kCacheSc0))) return;
   ++w.workgroup->yields;
@@ -37,7 +38,8 @@ struct Load {
     MemoryAccess& a = begin_access(w, MemorySpace::kGlobal, AccessKind::kLoad, format_bytes(F), w.exec());
     compute_addresses(w, i, a.address[0]);
     check_global(w, i, a.address[0], format_bytes(F), a.lanes);
-    if (i.cache & (kCacheSc1 | kCacheSc0)) [[unlikely]] await_coherence(w, i);
+    if (i.cache & (kCacheSc1 | kCacheSc0)) [[unlikely]]
+      await_coherence(w, i);
     load_rows<F>(w, row(w, i.dst[0]), 0, a.address[0], a.lanes);
   }
 };
@@ -54,7 +56,9 @@ struct Store {
 
 void check_aligned(Wave& w, const Instruction& i, const u64* address, u32 bytes, u64 mask) {
   for_active(mask, [&](int l) {
-    if (address[l] & (bytes - 1)) raise_fault(w, i, FaultKind::kGlobalAddress, l, address[l], "address of an atomic operation is not aligned to its size");
+    if (address[l] & (bytes - 1))
+      raise_fault(w, i, FaultKind::kGlobalAddress, l, address[l],
+                  "address of an atomic operation is not aligned to its size");
   });
 }
 
@@ -74,7 +78,8 @@ struct AtomicAccess {
     u32* d = returns ? row(w, i.dst[0]) : nullptr;
     for_active(a.lanes, [&](int l) {
       T x = read_lane<T>(data, w.lanes, l);
-      T y = Op == Atomic::kCmpSwap || Op == Atomic::kCmpSwapF ? read_lane<T>(data + sizeof(T) / 4 * w.lanes, w.lanes, l) : T(0);
+      T y = Op == Atomic::kCmpSwap || Op == Atomic::kCmpSwapF ? read_lane<T>(data + sizeof(T) / 4 * w.lanes, w.lanes, l)
+                                                              : T(0);
       T old = host_atomic<Op, T>(reinterpret_cast<uint8_t*>(a.address[0][l]), x, y);
       if (d) write_lane<T>(d, w.lanes, l, old);
     });
@@ -98,26 +103,32 @@ FlatTarget resolve(Wave& w, const Instruction& i, int lane, u64 address, u32 byt
     if (address >> 32 & 0xffff || offset + bytes > g.scratch_bytes) raise_scratch(w, i, lane, offset, bytes);
     return {MemorySpace::kScratch, offset};
   }
-  if (!(address >= g.window_begin && address < g.window_end && bytes <= g.window_end - address) && !find_window(g, address, address + bytes))
+  if (!(address >= g.window_begin && address < g.window_end && bytes <= g.window_end - address) &&
+      !find_window(g, address, address + bytes))
     raise_global(w, i, lane, address, bytes);
   return {MemorySpace::kGlobal, address};
 }
 
 /// Scratch interleaves lanes by dword, so bytes are found one at a time.
 uint8_t* scratch_byte(Wave& w, int lane, u64 offset) {
-  return reinterpret_cast<uint8_t*>(w.workgroup->scratch_of(w) + (offset >> 2) * w.lanes + static_cast<u32>(lane)) + (offset & 3);
+  return reinterpret_cast<uint8_t*>(w.workgroup->scratch_of(w) + (offset >> 2) * w.lanes + static_cast<u32>(lane)) +
+         (offset & 3);
 }
 
 void copy_in(Wave& w, const FlatTarget& t, int lane, uint8_t* out, u32 bytes) {
-  if (t.space == MemorySpace::kGlobal) std::memcpy(out, reinterpret_cast<const void*>(t.offset), bytes);
-  else if (t.space == MemorySpace::kLds) std::memcpy(out, w.workgroup->lds + t.offset, bytes);
+  if (t.space == MemorySpace::kGlobal)
+    std::memcpy(out, reinterpret_cast<const void*>(t.offset), bytes);
+  else if (t.space == MemorySpace::kLds)
+    std::memcpy(out, w.workgroup->lds + t.offset, bytes);
   else
     for (u32 b = 0; b < bytes; ++b) out[b] = *scratch_byte(w, lane, t.offset + b);
 }
 
 void copy_out(Wave& w, const FlatTarget& t, int lane, const uint8_t* in, u32 bytes) {
-  if (t.space == MemorySpace::kGlobal) std::memcpy(reinterpret_cast<void*>(t.offset), in, bytes);
-  else if (t.space == MemorySpace::kLds) std::memcpy(w.workgroup->lds + t.offset, in, bytes);
+  if (t.space == MemorySpace::kGlobal)
+    std::memcpy(reinterpret_cast<void*>(t.offset), in, bytes);
+  else if (t.space == MemorySpace::kLds)
+    std::memcpy(w.workgroup->lds + t.offset, in, bytes);
   else
     for (u32 b = 0; b < bytes; ++b) *scratch_byte(w, lane, t.offset + b) = in[b];
 }
@@ -147,7 +158,8 @@ struct FlatLoad {
     u32* d = row(w, i.dst[0]);
     if (!any_aperture(a.address[0], a.lanes)) {
       check_global(w, i, a.address[0], bytes, a.lanes);
-      if (i.cache & (kCacheSc1 | kCacheSc0)) [[unlikely]] await_coherence(w, i);
+      if (i.cache & (kCacheSc1 | kCacheSc0)) [[unlikely]]
+        await_coherence(w, i);
       load_rows<F>(w, d, 0, a.address[0], a.lanes);
       return;
     }
@@ -156,7 +168,8 @@ struct FlatLoad {
     for_active(a.lanes, [&](int l) {
       u32 t[4] = {};
       copy_in(w, targets[l], l, reinterpret_cast<uint8_t*>(t), bytes);
-      if constexpr (is_small(F)) d[l] = extend<F>(t[0], d[l]);
+      if constexpr (is_small(F))
+        d[l] = extend<F>(t[0], d[l]);
       else
         for (u32 k = 0; k < format_dwords(F); ++k) d[k * w.lanes + static_cast<u32>(l)] = t[k];
     });
@@ -201,12 +214,16 @@ struct FlatAtomic {
     const u32* data = row(w, i.src[1]);
     u32* d = returns ? row(w, i.dst[0]) : nullptr;
     for_active(a.lanes, [&](int l) {
-      if (targets[l].space == MemorySpace::kScratch) raise_fault(w, i, FaultKind::kScratchAddress, l, targets[l].offset, "atomic operation on scratch memory");
-      uint8_t* at = targets[l].space == MemorySpace::kLds ? w.workgroup->lds + targets[l].offset : reinterpret_cast<uint8_t*>(targets[l].offset);
+      if (targets[l].space == MemorySpace::kScratch)
+        raise_fault(w, i, FaultKind::kScratchAddress, l, targets[l].offset, "atomic operation on scratch memory");
+      uint8_t* at = targets[l].space == MemorySpace::kLds ? w.workgroup->lds + targets[l].offset
+                                                          : reinterpret_cast<uint8_t*>(targets[l].offset);
       if (reinterpret_cast<u64>(at) & (sizeof(T) - 1))
-        raise_fault(w, i, FaultKind::kGlobalAddress, l, targets[l].offset, "address of an atomic operation is not aligned to its size");
+        raise_fault(w, i, FaultKind::kGlobalAddress, l, targets[l].offset,
+                    "address of an atomic operation is not aligned to its size");
       T x = read_lane<T>(data, w.lanes, l);
-      T y = Op == Atomic::kCmpSwap || Op == Atomic::kCmpSwapF ? read_lane<T>(data + sizeof(T) / 4 * w.lanes, w.lanes, l) : T(0);
+      T y = Op == Atomic::kCmpSwap || Op == Atomic::kCmpSwapF ? read_lane<T>(data + sizeof(T) / 4 * w.lanes, w.lanes, l)
+                                                              : T(0);
       T old = host_atomic<Op, T>(at, x, y);
       if (d) write_lane<T>(d, w.lanes, l, old);
     });

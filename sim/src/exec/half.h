@@ -6,7 +6,9 @@
 namespace crest_sim::CREST_SIM_LEVEL {
 
 #if defined(__F16C__)
-inline float half_to_float(uint32_t bits) { return static_cast<float>(std::bit_cast<_Float16>(static_cast<uint16_t>(bits))); }
+inline float half_to_float(uint32_t bits) {
+  return static_cast<float>(std::bit_cast<_Float16>(static_cast<uint16_t>(bits)));
+}
 inline uint32_t float_to_half(float x) { return std::bit_cast<uint16_t>(static_cast<_Float16>(x)); }
 #else
 inline float half_to_float(uint32_t bits) {
@@ -27,16 +29,22 @@ inline uint32_t float_to_half(float x) {
   if (exponent == 0) shift = 125;
   uint64_t base = exponent >= 113 ? uint64_t(exponent - 113) << 10 : 0;  // the hidden bit adds the last exponent step
   uint64_t kept = shift > 31 ? 0 : significand >> shift;
-  uint64_t rest = shift > 31 ? significand : significand & ((1u << shift) - 1), half = shift > 31 ? ~0u : 1u << (shift - 1);
+  uint64_t rest = shift > 31 ? significand : significand & ((1u << shift) - 1),
+           half = shift > 31 ? ~0u : 1u << (shift - 1);
   uint32_t rounding = (_mm_getcsr() >> 13) & 3;
-  bool up = rounding == 0 ? rest > half || (rest == half && (kept & 1)) : rounding == 1 ? sign && rest : rounding == 2 ? !sign && rest : false;
+  bool up = rounding == 0   ? rest > half || (rest == half && (kept & 1))
+            : rounding == 1 ? sign && rest
+            : rounding == 2 ? !sign && rest
+                            : false;
   uint64_t result = base + kept + up;
-  if (result >= 0x7c00) return sign | (rounding == 3 || (rounding == 1 && !sign) || (rounding == 2 && sign) ? 0x7bff : 0x7c00);
+  if (result >= 0x7c00)
+    return sign | (rounding == 3 || (rounding == 1 && !sign) || (rounding == 2 && sign) ? 0x7bff : 0x7c00);
   return sign | static_cast<uint32_t>(result);
 }
 #endif
 
-/// An f32 from which rounding to f16 gives what rounding the f64 directly would give (round to odd keeps the sticky bit).
+/// An f32 from which rounding to f16 gives what rounding the f64 directly would give (round to odd keeps the sticky
+/// bit).
 inline float narrow_to_odd(double x) {
   float nearest = static_cast<float>(x);
   uint32_t bits = as_bits(nearest);

@@ -58,10 +58,12 @@ void bind_pair(Instruction& i) {
 
 Registry make_registry() {
   Registry r;
-  for (auto part : {register_scalar, register_scalar_float, register_scalar_memory, register_control, register_valu_integer, register_valu_16,
-                    register_valu_float, register_valu_transcendental, register_valu_half, register_valu_64, register_valu_convert,
-                    register_valu_compare, register_valu_carry, register_valu_lane, register_valu_divide, register_valu_packed, register_valu_dot,
-                    register_valu_narrow, register_lds, register_lds_atomic, register_global, register_buffer, register_scratch})
+  for (auto part : {register_scalar,       register_scalar_float, register_scalar_memory, register_control,
+                    register_valu_integer, register_valu_16,      register_valu_float,    register_valu_transcendental,
+                    register_valu_half,    register_valu_64,      register_valu_convert,  register_valu_compare,
+                    register_valu_carry,   register_valu_lane,    register_valu_divide,   register_valu_packed,
+                    register_valu_dot,     register_valu_narrow,  register_lds,           register_lds_atomic,
+                    register_global,       register_buffer,       register_scratch})
     part(r);
   return r;
 }
@@ -86,13 +88,16 @@ bool is_vector_class(InstructionClass c) { return c >= InstructionClass::kValu &
 
 /// A copy of the instruction with M0's index added to the VGPR operands that the mode names.
 void execute_indexed(Wave& w, const Instruction& i) {
-  bool valu = i.cls == InstructionClass::kValu || i.cls == InstructionClass::kValuTrans || i.cls == InstructionClass::kValu64;
+  bool valu =
+      i.cls == InstructionClass::kValu || i.cls == InstructionClass::kValuTrans || i.cls == InstructionClass::kValu64;
   if (!valu || !(w.gpr_index_enable & 15)) return i.execute(w, i);
   Instruction moved = i;
   uint32_t index = w.s[cell::kM0] & 255;
   auto shift = [&](Operand& o) {
     if (!o.is_vector() || o.reg >= 256) return;
-    if (o.reg + index + o.dwords > w.vgpr_limit) raise_fault(w, i, FaultKind::kRegisterRange, -1, o.reg + index, "VGPR index (s_set_gpr_idx) lies beyond the kernel's allocation");
+    if (o.reg + index + o.dwords > w.vgpr_limit)
+      raise_fault(w, i, FaultKind::kRegisterRange, -1, o.reg + index,
+                  "VGPR index (s_set_gpr_idx) lies beyond the kernel's allocation");
     o.reg = static_cast<uint16_t>(o.reg + index);
     o.row += static_cast<uint64_t>(index) * w.lanes;
   };
@@ -151,6 +156,12 @@ const Registry& registry() {
 }
 
 extern const Level kLevel;
-const Level kLevel{std::string_view(CREST_SIM_TEXT(CREST_SIM_LEVEL)).substr(6), bind, bind_pair, unknown, register_range, run<false>, run<true>};
+const Level kLevel{std::string_view(CREST_SIM_TEXT(CREST_SIM_LEVEL)).substr(6),
+                   bind,
+                   bind_pair,
+                   unknown,
+                   register_range,
+                   run<false>,
+                   run<true>};
 
 }  // namespace crest_sim::CREST_SIM_LEVEL

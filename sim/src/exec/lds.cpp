@@ -141,8 +141,8 @@ void swizzle(Wave& w, const Instruction& i) {
   merge_row(w, row(w, i.dst[0]), r, exec);
 }
 
-/// gfx950: transposing loads. Sixteen lanes read a matrix of `count` rows by sixteen columns, `count` columns per lane; each
-/// lane gets one column.
+/// gfx950: transposing loads. Sixteen lanes read a matrix of `count` rows by sixteen columns, `count` columns per lane;
+/// each lane gets one column.
 template <u32 Bits>
 void load_transposed(Wave& w, const Instruction& i) {
   constexpr u32 row_bytes = Bits == 6 ? 12 : 8, count = Bits == 6 ? 16 : 64 / Bits;
@@ -181,7 +181,8 @@ void register_plain(Registry& r) {
     r.add<Store<F>::run>(gfx9);
     r.add<Store<F>::run>(gfx11);
   };
-#define CREST_SIM_F(name) std::integral_constant<Format, Format::name>{}
+#define CREST_SIM_F(name) \
+  std::integral_constant<Format, Format::name> {}
   load(CREST_SIM_F(kU8), "ds_read_u8", "ds_load_u8");
   load(CREST_SIM_F(kI8), "ds_read_i8", "ds_load_i8");
   load(CREST_SIM_F(kU16), "ds_read_u16", "ds_load_u16");

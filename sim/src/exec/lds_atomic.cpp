@@ -23,7 +23,8 @@ void atomic(Wave& w, const Instruction& i) {
   u32* d = i.dst_count ? row(w, i.dst[0]) : nullptr;
   for_active(a.lanes, [&](int l) {
     uint8_t* at = lane_pointer(w, i, static_cast<u32>(i.offset), l, sizeof(T));
-    T x = read_lane<T>(ComparandFirst ? second : first, w.lanes, l), y = read_lane<T>(ComparandFirst ? first : second, w.lanes, l), old;
+    T x = read_lane<T>(ComparandFirst ? second : first, w.lanes, l),
+      y = read_lane<T>(ComparandFirst ? first : second, w.lanes, l), old;
     std::memcpy(&old, at, sizeof(T));
     T next = apply_atomic<Op, T>(old, x, y);
     std::memcpy(at, &next, sizeof(T));

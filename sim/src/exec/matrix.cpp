@@ -1,6 +1,4 @@
 // Hands MFMA, SMFMAC and WMMA to the matrix operations.
-#include "exec/matrix_call.h"
-
 #include <bit>
 #include <map>
 #include <memory>
@@ -9,6 +7,7 @@
 
 #include "exec/common.h"
 #include "exec/interpreter.h"
+#include "exec/matrix_call.h"
 
 namespace crest_sim::CREST_SIM_LEVEL {
 namespace {
@@ -24,8 +23,8 @@ struct Bound {
   }
 };
 
-/// Inline float constants arrive as f16, bf16, f32 or f64 bits, whatever LLVM's operand type says; C wants its own format.
-/// Integer constants (raw bits) stay.
+/// Inline float constants arrive as f16, bf16, f32 or f64 bits, whatever LLVM's operand type says; C wants its own
+/// format. Integer constants (raw bits) stay.
 uint64_t accumulator_bits(uint64_t literal, const std::string& name) {
   if (name.find("_i32_") != std::string::npos) return literal;
   for (double magnitude : {0.5, 1.0, 2.0, 4.0, 0.15915494309189532}) {
@@ -92,7 +91,8 @@ void matrix(Wave& w, const Instruction& i) {
   }
   bool strict = w.workgroup->launch->strict_matrix && bound.op->strict;
   MatrixFn fn = strict || !bound.op->fast ? bound.op->strict : bound.op->fast;
-  if (w.mxcsr == 0x1f80) [[likely]] return fn(call);
+  if (w.mxcsr == 0x1f80) [[likely]]
+    return fn(call);
   _mm_setcsr(0x1f80);
   fn(call);
   _mm_setcsr(w.mxcsr);

@@ -1,6 +1,6 @@
-// How the interpreter calls matrix operations (sim/src/matrix). A handler gets pointers to the first row of each operand;
-// register r + 1 of an operand is `lanes` dwords behind register r. EXEC and MODE do not matter to matrix instructions, and
-// the caller has put the host's rounding into round-to-nearest with denormals on.
+// How the interpreter calls matrix operations (sim/src/matrix). A handler gets pointers to the first row of each
+// operand; register r + 1 of an operand is `lanes` dwords behind register r. EXEC and MODE do not matter to matrix
+// instructions, and the caller has put the host's rounding into round-to-nearest with denormals on.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct MatrixCall {
   uint32_t* d;
   const uint32_t* a;
   const uint32_t* b;
-  const uint32_t* c;        ///< may be equal to d (or overlap it); never null: literals come as splatted rows
-  uint32_t lanes;           ///< 32 or 64
+  const uint32_t* c;               ///< may be equal to d (or overlap it); never null: literals come as splatted rows
+  uint32_t lanes;                  ///< 32 or 64
   const Instruction* instruction;  ///< cbsz, abid, blgp, clamp; neg/abs and op_sel in src[i].mods
   // v_mfma_scale_*: rows with one scale byte per lane, byte chosen by op_sel of the operand; null without scales.
   const uint32_t* scale_a;

@@ -7,16 +7,45 @@
 
 namespace crest_sim::CREST_SIM_LEVEL {
 
-enum class Format : uint8_t { kU8, kI8, kU16, kI16, kD16U8, kD16HiU8, kD16I8, kD16HiI8, kD16, kD16Hi, kB32, kB64, kB96, kB128 };
+enum class Format : uint8_t {
+  kU8,
+  kI8,
+  kU16,
+  kI16,
+  kD16U8,
+  kD16HiU8,
+  kD16I8,
+  kD16HiI8,
+  kD16,
+  kD16Hi,
+  kB32,
+  kB64,
+  kB96,
+  kB128
+};
 
 constexpr uint32_t format_bytes(Format f) {
   switch (f) {
-    case Format::kU8: case Format::kI8: case Format::kD16U8: case Format::kD16HiU8: case Format::kD16I8: case Format::kD16HiI8: return 1;
-    case Format::kU16: case Format::kI16: case Format::kD16: case Format::kD16Hi: return 2;
-    case Format::kB32: return 4;
-    case Format::kB64: return 8;
-    case Format::kB96: return 12;
-    default: return 16;
+    case Format::kU8:
+    case Format::kI8:
+    case Format::kD16U8:
+    case Format::kD16HiU8:
+    case Format::kD16I8:
+    case Format::kD16HiI8:
+      return 1;
+    case Format::kU16:
+    case Format::kI16:
+    case Format::kD16:
+    case Format::kD16Hi:
+      return 2;
+    case Format::kB32:
+      return 4;
+    case Format::kB64:
+      return 8;
+    case Format::kB96:
+      return 12;
+    default:
+      return 16;
   }
 }
 constexpr uint32_t format_dwords(Format f) { return (format_bytes(f) + 3) / 4; }
@@ -26,13 +55,22 @@ constexpr bool is_small(Format f) { return format_bytes(f) < 4; }
 template <Format F>
 inline uint32_t extend(uint32_t raw, uint32_t old) {
   switch (F) {
-    case Format::kI8: return static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(raw)));
-    case Format::kI16: return static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(raw)));
-    case Format::kD16U8: case Format::kD16: return (old & 0xffff0000) | raw;
-    case Format::kD16HiU8: case Format::kD16Hi: return (old & 0xffff) | raw << 16;
-    case Format::kD16I8: return (old & 0xffff0000) | (static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(raw))) & 0xffff);
-    case Format::kD16HiI8: return (old & 0xffff) | static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(raw))) << 16;
-    default: return raw;
+    case Format::kI8:
+      return static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(raw)));
+    case Format::kI16:
+      return static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(raw)));
+    case Format::kD16U8:
+    case Format::kD16:
+      return (old & 0xffff0000) | raw;
+    case Format::kD16HiU8:
+    case Format::kD16Hi:
+      return (old & 0xffff) | raw << 16;
+    case Format::kD16I8:
+      return (old & 0xffff0000) | (static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(raw))) & 0xffff);
+    case Format::kD16HiI8:
+      return (old & 0xffff) | static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(raw))) << 16;
+    default:
+      return raw;
   }
 }
 /// What a small store takes from its register.
@@ -49,7 +87,8 @@ inline uint32_t read_small(const uint8_t* p) {
   return v;
 }
 
-/// Addresses stay integers until they are used: the global base is 0, and arithmetic on a null pointer has no meaning in C++.
+/// Addresses stay integers until they are used: the global base is 0, and arithmetic on a null pointer has no meaning
+/// in C++.
 inline uint8_t* at_host(uint64_t address) { return reinterpret_cast<uint8_t*>(address); }
 
 inline bool is_contiguous(const uint64_t* offset, uint32_t lanes, uint64_t step) {
@@ -63,8 +102,10 @@ inline bool is_contiguous(const uint64_t* offset, uint32_t lanes, uint64_t step)
 
 /// Four lanes at once: 4×4 transposition between lane order and register order.
 inline void load_quad4(uint32_t* d, uint32_t stride, uint64_t base, const uint64_t* o) {
-  __m128 a = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[0])), b = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[1]));
-  __m128 c = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[2])), e = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[3]));
+  __m128 a = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[0])),
+         b = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[1]));
+  __m128 c = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[2])),
+         e = _mm_loadu_ps(reinterpret_cast<const float*>(base + o[3]));
   _MM_TRANSPOSE4_PS(a, b, c, e);
   _mm_store_ps(reinterpret_cast<float*>(d), a);
   _mm_store_ps(reinterpret_cast<float*>(d + stride), b);
@@ -72,14 +113,18 @@ inline void load_quad4(uint32_t* d, uint32_t stride, uint64_t base, const uint64
   _mm_store_ps(reinterpret_cast<float*>(d + 3 * stride), e);
 }
 inline void load_quad2(uint32_t* d, uint32_t stride, uint64_t base, const uint64_t* o) {
-  __m128d ab = _mm_loadh_pd(_mm_load_sd(reinterpret_cast<const double*>(base + o[0])), reinterpret_cast<const double*>(base + o[1]));
-  __m128d ce = _mm_loadh_pd(_mm_load_sd(reinterpret_cast<const double*>(base + o[2])), reinterpret_cast<const double*>(base + o[3]));
+  __m128d ab = _mm_loadh_pd(_mm_load_sd(reinterpret_cast<const double*>(base + o[0])),
+                            reinterpret_cast<const double*>(base + o[1]));
+  __m128d ce = _mm_loadh_pd(_mm_load_sd(reinterpret_cast<const double*>(base + o[2])),
+                            reinterpret_cast<const double*>(base + o[3]));
   _mm_store_ps(reinterpret_cast<float*>(d), _mm_shuffle_ps(_mm_castpd_ps(ab), _mm_castpd_ps(ce), 0x88));
   _mm_store_ps(reinterpret_cast<float*>(d + stride), _mm_shuffle_ps(_mm_castpd_ps(ab), _mm_castpd_ps(ce), 0xdd));
 }
 inline void store_quad4(const uint32_t* s, uint32_t stride, uint64_t base, const uint64_t* o) {
-  __m128 a = _mm_load_ps(reinterpret_cast<const float*>(s)), b = _mm_load_ps(reinterpret_cast<const float*>(s + stride));
-  __m128 c = _mm_load_ps(reinterpret_cast<const float*>(s + 2 * stride)), e = _mm_load_ps(reinterpret_cast<const float*>(s + 3 * stride));
+  __m128 a = _mm_load_ps(reinterpret_cast<const float*>(s)),
+         b = _mm_load_ps(reinterpret_cast<const float*>(s + stride));
+  __m128 c = _mm_load_ps(reinterpret_cast<const float*>(s + 2 * stride)),
+         e = _mm_load_ps(reinterpret_cast<const float*>(s + 3 * stride));
   _MM_TRANSPOSE4_PS(a, b, c, e);
   _mm_storeu_ps(reinterpret_cast<float*>(base + o[0]), a);
   _mm_storeu_ps(reinterpret_cast<float*>(base + o[1]), b);
@@ -87,7 +132,8 @@ inline void store_quad4(const uint32_t* s, uint32_t stride, uint64_t base, const
   _mm_storeu_ps(reinterpret_cast<float*>(base + o[3]), e);
 }
 inline void store_quad2(const uint32_t* s, uint32_t stride, uint64_t base, const uint64_t* o) {
-  __m128 a = _mm_load_ps(reinterpret_cast<const float*>(s)), b = _mm_load_ps(reinterpret_cast<const float*>(s + stride));
+  __m128 a = _mm_load_ps(reinterpret_cast<const float*>(s)),
+         b = _mm_load_ps(reinterpret_cast<const float*>(s + stride));
   __m128d lo = _mm_castps_pd(_mm_unpacklo_ps(a, b)), hi = _mm_castps_pd(_mm_unpackhi_ps(a, b));
   _mm_storel_pd(reinterpret_cast<double*>(base + o[0]), lo);
   _mm_storeh_pd(reinterpret_cast<double*>(base + o[1]), lo);
@@ -95,8 +141,8 @@ inline void store_quad2(const uint32_t* s, uint32_t stride, uint64_t base, const
   _mm_storeh_pd(reinterpret_cast<double*>(base + o[3]), hi);
 }
 
-/// d[k][lane] = dword k at base + offset[lane], for the lanes of `mask`. All addresses have been checked. The destination may
-/// be the register pair that held the addresses: `offset` is a copy. `base` is 0 for global memory.
+/// d[k][lane] = dword k at base + offset[lane], for the lanes of `mask`. All addresses have been checked. The
+/// destination may be the register pair that held the addresses: `offset` is a copy. `base` is 0 for global memory.
 template <Format F>
 inline void load_rows(const Wave& w, uint32_t* d, uint64_t base, const uint64_t* offset, uint64_t mask) {
   constexpr uint32_t n = format_dwords(F), bytes = format_bytes(F);
@@ -175,19 +221,30 @@ struct FormatName {
   Format format;
 };
 inline constexpr std::array<FormatName, 14> kLoadNames{{
-    {"load_ubyte", "load_u8", Format::kU8},           {"load_sbyte", "load_i8", Format::kI8},
-    {"load_ushort", "load_u16", Format::kU16},        {"load_sshort", "load_i16", Format::kI16},
-    {"load_ubyte_d16", "load_d16_u8", Format::kD16U8},     {"load_ubyte_d16_hi", "load_d16_hi_u8", Format::kD16HiU8},
-    {"load_sbyte_d16", "load_d16_i8", Format::kD16I8},     {"load_sbyte_d16_hi", "load_d16_hi_i8", Format::kD16HiI8},
-    {"load_short_d16", "load_d16_b16", Format::kD16},      {"load_short_d16_hi", "load_d16_hi_b16", Format::kD16Hi},
-    {"load_dword", "load_b32", Format::kB32},         {"load_dwordx2", "load_b64", Format::kB64},
-    {"load_dwordx3", "load_b96", Format::kB96},       {"load_dwordx4", "load_b128", Format::kB128},
+    {"load_ubyte", "load_u8", Format::kU8},
+    {"load_sbyte", "load_i8", Format::kI8},
+    {"load_ushort", "load_u16", Format::kU16},
+    {"load_sshort", "load_i16", Format::kI16},
+    {"load_ubyte_d16", "load_d16_u8", Format::kD16U8},
+    {"load_ubyte_d16_hi", "load_d16_hi_u8", Format::kD16HiU8},
+    {"load_sbyte_d16", "load_d16_i8", Format::kD16I8},
+    {"load_sbyte_d16_hi", "load_d16_hi_i8", Format::kD16HiI8},
+    {"load_short_d16", "load_d16_b16", Format::kD16},
+    {"load_short_d16_hi", "load_d16_hi_b16", Format::kD16Hi},
+    {"load_dword", "load_b32", Format::kB32},
+    {"load_dwordx2", "load_b64", Format::kB64},
+    {"load_dwordx3", "load_b96", Format::kB96},
+    {"load_dwordx4", "load_b128", Format::kB128},
 }};
 inline constexpr std::array<FormatName, 8> kStoreNames{{
-    {"store_byte", "store_b8", Format::kU8},          {"store_byte_d16_hi", "store_d16_hi_b8", Format::kD16HiU8},
-    {"store_short", "store_b16", Format::kU16},       {"store_short_d16_hi", "store_d16_hi_b16", Format::kD16Hi},
-    {"store_dword", "store_b32", Format::kB32},       {"store_dwordx2", "store_b64", Format::kB64},
-    {"store_dwordx3", "store_b96", Format::kB96},     {"store_dwordx4", "store_b128", Format::kB128},
+    {"store_byte", "store_b8", Format::kU8},
+    {"store_byte_d16_hi", "store_d16_hi_b8", Format::kD16HiU8},
+    {"store_short", "store_b16", Format::kU16},
+    {"store_short_d16_hi", "store_d16_hi_b16", Format::kD16Hi},
+    {"store_dword", "store_b32", Format::kB32},
+    {"store_dwordx2", "store_b64", Format::kB64},
+    {"store_dwordx3", "store_b96", Format::kB96},
+    {"store_dwordx4", "store_b128", Format::kB128},
 }};
 
 /// Registers Handler<F>::run for all formats under prefix + name, both spellings.

@@ -24,7 +24,9 @@ struct Entry {
 
 class Registry {
  public:
-  void add(const std::string& name, Binder bind, Fidelity fidelity = Fidelity::kExact) { entries_[name] = {bind, fidelity}; }
+  void add(const std::string& name, Binder bind, Fidelity fidelity = Fidelity::kExact) {
+    entries_[name] = {bind, fidelity};
+  }
   /// A handler that serves every form of its instruction.
   template <ExecuteFn F>
   void add(const std::string& name, Fidelity fidelity = Fidelity::kExact) {

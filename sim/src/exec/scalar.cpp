@@ -62,9 +62,13 @@ void carry(Wave& w, const Instruction& i) {
   w.s[i.dst[0].reg] = r.value;
 }
 template <class F>
-void compare32(Wave& w, const Instruction& i) { scc(w) = F{}(scalar(w, i.src[0]), scalar(w, i.src[1])); }
+void compare32(Wave& w, const Instruction& i) {
+  scc(w) = F{}(scalar(w, i.src[0]), scalar(w, i.src[1]));
+}
 template <class F>
-void compare64(Wave& w, const Instruction& i) { scc(w) = F{}(scalar64(w, i.src[0]), scalar64(w, i.src[1])); }
+void compare64(Wave& w, const Instruction& i) {
+  scc(w) = F{}(scalar64(w, i.src[0]), scalar64(w, i.src[1]));
+}
 template <class F, bool Signed>
 void compare_k(Wave& w, const Instruction& i) {
   u32 k = Signed ? static_cast<u32>(i.offset) : static_cast<u32>(i.offset) & 0xffff;
@@ -72,19 +76,33 @@ void compare_k(Wave& w, const Instruction& i) {
 }
 
 template <bool SetScc, class F>
-void add32(Registry& r, const char* name, F) { r.add<op32<F, SetScc>>(name); }
+void add32(Registry& r, const char* name, F) {
+  r.add<op32<F, SetScc>>(name);
+}
 template <bool SetScc, class F>
-void add64(Registry& r, const char* name, F) { r.add<op64<F, SetScc>>(name); }
+void add64(Registry& r, const char* name, F) {
+  r.add<op64<F, SetScc>>(name);
+}
 template <bool SetScc, class F>
-void add64_32(Registry& r, const char* name, F) { r.add<op64_32<F, SetScc>>(name); }
+void add64_32(Registry& r, const char* name, F) {
+  r.add<op64_32<F, SetScc>>(name);
+}
 template <bool SetScc, class F>
-void add_un32(Registry& r, const char* name, F) { r.add<un32<F, SetScc>>(name); }
+void add_un32(Registry& r, const char* name, F) {
+  r.add<un32<F, SetScc>>(name);
+}
 template <bool SetScc, class F>
-void add_un64(Registry& r, const char* name, F) { r.add<un64<F, SetScc>>(name); }
+void add_un64(Registry& r, const char* name, F) {
+  r.add<un64<F, SetScc>>(name);
+}
 template <bool SetScc, class F>
-void add_un64_to_32(Registry& r, const char* name, F) { r.add<un64_to_32<F, SetScc>>(name); }
+void add_un64_to_32(Registry& r, const char* name, F) {
+  r.add<un64_to_32<F, SetScc>>(name);
+}
 template <class F>
-void add_carry(Registry& r, const char* name, F) { r.add<carry<F>>(name); }
+void add_carry(Registry& r, const char* name, F) {
+  r.add<carry<F>>(name);
+}
 
 void register_logic(Registry& r) {
   auto both = [&]<class F>(const std::string& op, F) {
@@ -125,7 +143,9 @@ void register_shifts(Registry& r) {
   add32<true>(r, "s_bfe_i32", [](u32 a, u32 b) {
     u32 width = (b >> 16) & 127;
     i32 x = s(a) >> (b & 31);
-    return width == 0 ? 0 : width >= 32 ? static_cast<u32>(x) : static_cast<u32>(s(static_cast<u32>(x) << (32 - width)) >> (32 - width));
+    return width == 0    ? 0
+           : width >= 32 ? static_cast<u32>(x)
+                         : static_cast<u32>(s(static_cast<u32>(x) << (32 - width)) >> (32 - width));
   });
   add64_32<true>(r, "s_bfe_u64", [](u64 a, u32 b) {
     u32 width = (b >> 16) & 127;
@@ -135,7 +155,9 @@ void register_shifts(Registry& r) {
   add64_32<true>(r, "s_bfe_i64", [](u64 a, u32 b) {
     u32 width = (b >> 16) & 127;
     i64 x = static_cast<i64>(a) >> (b & 63);
-    return width == 0 ? u64(0) : width >= 64 ? static_cast<u64>(x) : static_cast<u64>(static_cast<i64>(static_cast<u64>(x) << (64 - width)) >> (64 - width));
+    return width == 0    ? u64(0)
+           : width >= 64 ? static_cast<u64>(x)
+                         : static_cast<u64>(static_cast<i64>(static_cast<u64>(x) << (64 - width)) >> (64 - width));
   });
 }
 
@@ -188,7 +210,9 @@ void register_arithmetic(Registry& r) {
   add32<false>(r, "s_pack_hl_b32_b16", [](u32 a, u32 b) { return a >> 16 | b << 16; });
   // SOPK: the destination is also a source.
   r.add<[](Wave& w, const Instruction& i) { w.s[i.dst[0].reg] = static_cast<u32>(i.offset); }>("s_movk_i32");
-  r.add<[](Wave& w, const Instruction& i) { if (scc(w)) w.s[i.dst[0].reg] = static_cast<u32>(i.offset); }>("s_cmovk_i32");
+  r.add<[](Wave& w, const Instruction& i) {
+    if (scc(w)) w.s[i.dst[0].reg] = static_cast<u32>(i.offset);
+  }>("s_cmovk_i32");
   r.add<[](Wave& w, const Instruction& i) {
     Pair p = add_signed(w.s[i.dst[0].reg], static_cast<u32>(i.offset));
     scc(w) = p.scc;
@@ -200,20 +224,31 @@ void register_arithmetic(Registry& r) {
 void register_moves(Registry& r) {
   add_un32<false>(r, "s_mov_b32", [](u32 a) { return a; });
   add_un64<false>(r, "s_mov_b64", [](u64 a) { return a; });
-  r.add<[](Wave& w, const Instruction& i) { if (scc(w)) w.s[i.dst[0].reg] = scalar(w, i.src[0]); }>("s_cmov_b32");
-  r.add<[](Wave& w, const Instruction& i) { if (scc(w)) w.write64(i.dst[0].reg, scalar64(w, i.src[0])); }>("s_cmov_b64");
-  r.add<[](Wave& w, const Instruction& i) { w.s[i.dst[0].reg] = scc(w) ? scalar(w, i.src[0]) : scalar(w, i.src[1]); }>("s_cselect_b32");
-  r.add<[](Wave& w, const Instruction& i) { w.write64(i.dst[0].reg, scc(w) ? scalar64(w, i.src[0]) : scalar64(w, i.src[1])); }>("s_cselect_b64");
+  r.add<[](Wave& w, const Instruction& i) {
+    if (scc(w)) w.s[i.dst[0].reg] = scalar(w, i.src[0]);
+  }>("s_cmov_b32");
+  r.add<[](Wave& w, const Instruction& i) {
+    if (scc(w)) w.write64(i.dst[0].reg, scalar64(w, i.src[0]));
+  }>("s_cmov_b64");
+  r.add<[](Wave& w, const Instruction& i) { w.s[i.dst[0].reg] = scc(w) ? scalar(w, i.src[0]) : scalar(w, i.src[1]); }>(
+      "s_cselect_b32");
+  r.add<[](Wave& w, const Instruction& i) {
+    w.write64(i.dst[0].reg, scc(w) ? scalar64(w, i.src[0]) : scalar64(w, i.src[1]));
+  }>("s_cselect_b64");
   auto relative = [](Wave& w, const Instruction& i, const Operand& o, u32 width) -> u32 {
     u64 reg = u64(o.reg) + w.s[cell::kM0];
-    if (reg + width > cell::kFlatScratch) raise_fault(w, i, FaultKind::kRegisterRange, -1, reg, "index of a relative scalar move is out of range");
+    if (reg + width > cell::kFlatScratch)
+      raise_fault(w, i, FaultKind::kRegisterRange, -1, reg, "index of a relative scalar move is out of range");
     return static_cast<u32>(reg);
   };
   using Relative = decltype(relative);
   r.add<[](Wave& w, const Instruction& i) { w.s[i.dst[0].reg] = w.s[Relative{}(w, i, i.src[0], 1)]; }>("s_movrels_b32");
-  r.add<[](Wave& w, const Instruction& i) { w.write64(i.dst[0].reg, w.read64(Relative{}(w, i, i.src[0], 2))); }>("s_movrels_b64");
-  r.add<[](Wave& w, const Instruction& i) { w.s[Relative{}(w, i, i.dst[0], 1)] = scalar(w, i.src[0]); }>("s_movreld_b32");
-  r.add<[](Wave& w, const Instruction& i) { w.write64(Relative{}(w, i, i.dst[0], 2), scalar64(w, i.src[0])); }>("s_movreld_b64");
+  r.add<[](Wave& w, const Instruction& i) { w.write64(i.dst[0].reg, w.read64(Relative{}(w, i, i.src[0], 2))); }>(
+      "s_movrels_b64");
+  r.add<[](Wave& w, const Instruction& i) { w.s[Relative{}(w, i, i.dst[0], 1)] = scalar(w, i.src[0]); }>(
+      "s_movreld_b32");
+  r.add<[](Wave& w, const Instruction& i) { w.write64(Relative{}(w, i, i.dst[0], 2), scalar64(w, i.src[0])); }>(
+      "s_movreld_b64");
 }
 
 void register_bits(Registry& r) {
@@ -238,14 +273,24 @@ void register_bits(Registry& r) {
   add_un32<true>(r, "s_bcnt0_i32_b32", [](u32 a) { return static_cast<u32>(__builtin_popcount(~a)); });
   add_un64_to_32<true>(r, "s_bcnt0_i32_b64", [](u64 a) { return static_cast<u32>(__builtin_popcountll(~a)); });
   add_un32<false>(r, "s_sext_i32_i8", [](u32 a) { return static_cast<u32>(static_cast<i32>(static_cast<int8_t>(a))); });
-  add_un32<false>(r, "s_sext_i32_i16", [](u32 a) { return static_cast<u32>(static_cast<i32>(static_cast<int16_t>(a))); });
-  for (auto [name, same] : {std::pair{"s_ctz_i32_b32", "s_ff1_i32_b32"}, {"s_ctz_i32_b64", "s_ff1_i32_b64"}, {"s_clz_i32_u32", "s_flbit_i32_b32"},
-                            {"s_clz_i32_u64", "s_flbit_i32_b64"}, {"s_cls_i32", "s_flbit_i32"}, {"s_cls_i32_i64", "s_flbit_i32_i64"}})
+  add_un32<false>(r, "s_sext_i32_i16",
+                  [](u32 a) { return static_cast<u32>(static_cast<i32>(static_cast<int16_t>(a))); });
+  for (auto [name, same] : {std::pair{"s_ctz_i32_b32", "s_ff1_i32_b32"},
+                            {"s_ctz_i32_b64", "s_ff1_i32_b64"},
+                            {"s_clz_i32_u32", "s_flbit_i32_b32"},
+                            {"s_clz_i32_u64", "s_flbit_i32_b64"},
+                            {"s_cls_i32", "s_flbit_i32"},
+                            {"s_cls_i32_i64", "s_flbit_i32_i64"}})
     r.alias(name, same);
-  r.add<[](Wave& w, const Instruction& i) { w.s[i.dst[0].reg] &= ~(1u << (scalar(w, i.src[0]) & 31)); }>("s_bitset0_b32");
+  r.add<[](Wave& w, const Instruction& i) { w.s[i.dst[0].reg] &= ~(1u << (scalar(w, i.src[0]) & 31)); }>(
+      "s_bitset0_b32");
   r.add<[](Wave& w, const Instruction& i) { w.s[i.dst[0].reg] |= 1u << (scalar(w, i.src[0]) & 31); }>("s_bitset1_b32");
-  r.add<[](Wave& w, const Instruction& i) { w.write64(i.dst[0].reg, w.read64(i.dst[0].reg) & ~(u64(1) << (scalar(w, i.src[0]) & 63))); }>("s_bitset0_b64");
-  r.add<[](Wave& w, const Instruction& i) { w.write64(i.dst[0].reg, w.read64(i.dst[0].reg) | u64(1) << (scalar(w, i.src[0]) & 63)); }>("s_bitset1_b64");
+  r.add<[](Wave& w, const Instruction& i) {
+    w.write64(i.dst[0].reg, w.read64(i.dst[0].reg) & ~(u64(1) << (scalar(w, i.src[0]) & 63)));
+  }>("s_bitset0_b64");
+  r.add<[](Wave& w, const Instruction& i) {
+    w.write64(i.dst[0].reg, w.read64(i.dst[0].reg) | u64(1) << (scalar(w, i.src[0]) & 63));
+  }>("s_bitset1_b64");
   r.add<[](Wave& w, const Instruction& i) {
     u32 a = scalar(w, i.src[0]);
     u64 out = 0;
@@ -293,8 +338,10 @@ void register_compares(Registry& r) {
   r.add<compare64<decltype([](u64 a, u64 b) { return a != b; })>>("s_cmp_lg_u64");
   r.add<compare32<decltype([](u32 a, u32 b) { return !((a >> (b & 31)) & 1); })>>("s_bitcmp0_b32");
   r.add<compare32<decltype([](u32 a, u32 b) { return (a >> (b & 31)) & 1; })>>("s_bitcmp1_b32");
-  r.add<[](Wave& w, const Instruction& i) { scc(w) = !((scalar64(w, i.src[0]) >> (scalar(w, i.src[1]) & 63)) & 1); }>("s_bitcmp0_b64");
-  r.add<[](Wave& w, const Instruction& i) { scc(w) = (scalar64(w, i.src[0]) >> (scalar(w, i.src[1]) & 63)) & 1; }>("s_bitcmp1_b64");
+  r.add<[](Wave& w, const Instruction& i) { scc(w) = !((scalar64(w, i.src[0]) >> (scalar(w, i.src[1]) & 63)) & 1); }>(
+      "s_bitcmp0_b64");
+  r.add<[](Wave& w, const Instruction& i) { scc(w) = (scalar64(w, i.src[0]) >> (scalar(w, i.src[1]) & 63)) & 1; }>(
+      "s_bitcmp1_b64");
 }
 
 /// Saves EXEC in the destination, combines it with the source; SCC = EXEC is not zero.

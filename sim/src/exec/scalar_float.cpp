@@ -7,22 +7,36 @@ namespace {
 using u32 = uint32_t;
 
 template <class F>
-void binary32(Wave& w, const Instruction& i) { w.s[i.dst[0].reg] = as_bits(F{}(as_float(scalar(w, i.src[0])), as_float(scalar(w, i.src[1])))); }
+void binary32(Wave& w, const Instruction& i) {
+  w.s[i.dst[0].reg] = as_bits(F{}(as_float(scalar(w, i.src[0])), as_float(scalar(w, i.src[1]))));
+}
 template <class F>
 void binary16(Wave& w, const Instruction& i) {
   WideMode mode(w);
-  w.s[i.dst[0].reg] = float_to_half(F{}(half_to_float(scalar(w, i.src[0]) & 0xffff), half_to_float(scalar(w, i.src[1]) & 0xffff)));
+  w.s[i.dst[0].reg] =
+      float_to_half(F{}(half_to_float(scalar(w, i.src[0]) & 0xffff), half_to_float(scalar(w, i.src[1]) & 0xffff)));
 }
 template <class F>
-void bits(Wave& w, const Instruction& i) { w.s[i.dst[0].reg] = F{}(scalar(w, i.src[0]), scalar(w, i.src[1])); }
+void bits(Wave& w, const Instruction& i) {
+  w.s[i.dst[0].reg] = F{}(scalar(w, i.src[0]), scalar(w, i.src[1]));
+}
 template <class F>
-void convert(Wave& w, const Instruction& i) { w.s[i.dst[0].reg] = F{}(scalar(w, i.src[0])); }
+void convert(Wave& w, const Instruction& i) {
+  w.s[i.dst[0].reg] = F{}(scalar(w, i.src[0]));
+}
 template <class F>
-void compare(Wave& w, const Instruction& i, float a, float b) { w.s[cell::kScc] = F{}(a, b); static_cast<void>(i); }
+void compare(Wave& w, const Instruction& i, float a, float b) {
+  w.s[cell::kScc] = F{}(a, b);
+  static_cast<void>(i);
+}
 template <class F>
-void compare32(Wave& w, const Instruction& i) { compare<F>(w, i, as_float(scalar(w, i.src[0])), as_float(scalar(w, i.src[1]))); }
+void compare32(Wave& w, const Instruction& i) {
+  compare<F>(w, i, as_float(scalar(w, i.src[0])), as_float(scalar(w, i.src[1])));
+}
 template <class F>
-void compare16(Wave& w, const Instruction& i) { compare<F>(w, i, half_to_float(scalar(w, i.src[0]) & 0xffff), half_to_float(scalar(w, i.src[1]) & 0xffff)); }
+void compare16(Wave& w, const Instruction& i) {
+  compare<F>(w, i, half_to_float(scalar(w, i.src[0]) & 0xffff), half_to_float(scalar(w, i.src[1]) & 0xffff));
+}
 
 template <class F>
 void add_binary(Registry& r, const std::string& name, F) {
@@ -30,14 +44,21 @@ void add_binary(Registry& r, const std::string& name, F) {
   r.add<binary16<F>>(name + "_f16");
 }
 template <class F>
-void add_convert(Registry& r, const char* name, F) { r.add<convert<F>>(name); }
+void add_convert(Registry& r, const char* name, F) {
+  r.add<convert<F>>(name);
+}
 template <class F>
 void add_compare(Registry& r, const std::string& op, F) {
   r.add<compare32<F>>("s_cmp_" + op + "_f32");
   r.add<compare16<F>>("s_cmp_" + op + "_f16");
 }
 
-u32 to_i32(float a) { return a != a ? 0 : a >= 2147483648.0f ? 0x7fffffffu : a < -2147483648.0f ? 0x80000000u : static_cast<u32>(static_cast<int32_t>(a)); }
+u32 to_i32(float a) {
+  return a != a               ? 0
+         : a >= 2147483648.0f ? 0x7fffffffu
+         : a < -2147483648.0f ? 0x80000000u
+                              : static_cast<u32>(static_cast<int32_t>(a));
+}
 u32 to_u32(float a) { return !(a > 0) ? 0 : a >= 4294967296.0f ? ~0u : static_cast<u32>(a); }
 
 void fma32(Wave& w, const Instruction& i, u32 a, u32 b, u32 c) {
@@ -54,12 +75,19 @@ void register_scalar_float(Registry& r) {
   r.add<bits<decltype([](u32 a, u32 b) { return pick32<false, true>(a, b); })>>("s_min_f32");
   r.add<bits<decltype([](u32 a, u32 b) { return pick16<true, true>(a & 0xffff, b & 0xffff); })>>("s_max_f16");
   r.add<bits<decltype([](u32 a, u32 b) { return pick16<false, true>(a & 0xffff, b & 0xffff); })>>("s_min_f16");
-  r.add<[](Wave& w, const Instruction& i) { fma32(w, i, scalar(w, i.src[0]), scalar(w, i.src[1]), w.s[i.dst[0].reg]); }>("s_fmac_f32");
-  r.add<[](Wave& w, const Instruction& i) { fma32(w, i, scalar(w, i.src[0]), scalar(w, i.src[1]), scalar(w, i.src[2])); }>("s_fmaak_f32");
-  r.add<[](Wave& w, const Instruction& i) { fma32(w, i, scalar(w, i.src[0]), scalar(w, i.src[1]), scalar(w, i.src[2])); }>("s_fmamk_f32");
+  r.add<[](Wave& w, const Instruction& i) {
+    fma32(w, i, scalar(w, i.src[0]), scalar(w, i.src[1]), w.s[i.dst[0].reg]);
+  }>("s_fmac_f32");
+  r.add<[](Wave& w, const Instruction& i) {
+    fma32(w, i, scalar(w, i.src[0]), scalar(w, i.src[1]), scalar(w, i.src[2]));
+  }>("s_fmaak_f32");
+  r.add<[](Wave& w, const Instruction& i) {
+    fma32(w, i, scalar(w, i.src[0]), scalar(w, i.src[1]), scalar(w, i.src[2]));
+  }>("s_fmamk_f32");
   r.add<[](Wave& w, const Instruction& i) {
     WideMode mode(w);
-    double p = static_cast<double>(half_to_float(scalar(w, i.src[0]) & 0xffff)) * static_cast<double>(half_to_float(scalar(w, i.src[1]) & 0xffff));
+    double p = static_cast<double>(half_to_float(scalar(w, i.src[0]) & 0xffff)) *
+               static_cast<double>(half_to_float(scalar(w, i.src[1]) & 0xffff));
     w.s[i.dst[0].reg] = double_to_half(p + static_cast<double>(half_to_float(w.s[i.dst[0].reg] & 0xffff)));
   }>("s_fmac_f16");
   add_convert(r, "s_cvt_f32_i32", [](u32 a) { return as_bits(static_cast<float>(static_cast<int32_t>(a))); });

@@ -66,7 +66,9 @@ template <Atomic Op, class T>
 struct ScalarAtomic {
   static void run(Wave& w, const Instruction& i) {
     u64 address = begin(w, i, AccessKind::kAtomic, sizeof(T), w.read64(i.src[0].reg));
-    if (address & (sizeof(T) - 1)) raise_fault(w, i, FaultKind::kGlobalAddress, -1, address, "address of an atomic operation is not aligned to its size");
+    if (address & (sizeof(T) - 1))
+      raise_fault(w, i, FaultKind::kGlobalAddress, -1, address,
+                  "address of an atomic operation is not aligned to its size");
     ++w.workgroup->yields;
     wait_for_turn(w);
     T x, y = 0;

@@ -1,5 +1,5 @@
-// scratch_* instructions. A lane's segment is stored interleaved by dword, [dword][lane], so that a spill of one register is
-// one row.
+// scratch_* instructions. A lane's segment is stored interleaved by dword, [dword][lane], so that a spill of one
+// register is one row.
 #include "exec/memory_format.h"
 
 namespace crest_sim::CREST_SIM_LEVEL {
@@ -46,8 +46,10 @@ struct Load {
     }
     for_active(a.lanes, [&](int l) {
       u32 t[4] = {};
-      for (u32 b = 0; b < bytes; ++b) reinterpret_cast<uint8_t*>(t)[b] = *byte_at(segment, w.lanes, l, a.address[0][l] + b);
-      if constexpr (is_small(F)) d[l] = extend<F>(t[0], d[l]);
+      for (u32 b = 0; b < bytes; ++b)
+        reinterpret_cast<uint8_t*>(t)[b] = *byte_at(segment, w.lanes, l, a.address[0][l] + b);
+      if constexpr (is_small(F))
+        d[l] = extend<F>(t[0], d[l]);
       else
         for (u32 k = 0; k < n; ++k) d[k * w.lanes + static_cast<u32>(l)] = t[k];
     });
@@ -72,7 +74,8 @@ struct Store {
       u32 t[4] = {};
       for (u32 k = 0; k < n; ++k) t[k] = s[k * w.lanes + static_cast<u32>(l)];
       if constexpr (is_small(F)) t[0] = reduce<F>(t[0]);
-      for (u32 b = 0; b < bytes; ++b) *byte_at(segment, w.lanes, l, a.address[0][l] + b) = reinterpret_cast<const uint8_t*>(t)[b];
+      for (u32 b = 0; b < bytes; ++b)
+        *byte_at(segment, w.lanes, l, a.address[0][l] + b) = reinterpret_cast<const uint8_t*>(t)[b];
     });
   }
 };

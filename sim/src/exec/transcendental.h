@@ -1,5 +1,6 @@
-// exp2, log2, reciprocals and roots as the hardware offers them: about 1 ulp there, from unpublished tables; here the f64
-// result rounded once. Denormal inputs and results of the f32 forms are flushed (LLVM's lowering relies on no more).
+// exp2, log2, reciprocals and roots as the hardware offers them: about 1 ulp there, from unpublished tables; here the
+// f64 result rounded once. Denormal inputs and results of the f32 forms are flushed (LLVM's lowering relies on no
+// more).
 #pragma once
 
 #include "exec/float_rules.h"
@@ -12,7 +13,8 @@ inline float flush(float x) { return as_float((as_bits(x) & 0x7f800000) ? as_bit
 inline double exp2_wide(double x) {
   double n = __builtin_roundeven(x), t = (x - n) * 0.693147180559945309417;
   double p = 1.0 / 39916800;
-  p = p * t + 1.0 / 3628800, p = p * t + 1.0 / 362880, p = p * t + 1.0 / 40320, p = p * t + 1.0 / 5040, p = p * t + 1.0 / 720;
+  p = p * t + 1.0 / 3628800, p = p * t + 1.0 / 362880, p = p * t + 1.0 / 40320, p = p * t + 1.0 / 5040,
+  p = p * t + 1.0 / 720;
   p = p * t + 1.0 / 120, p = p * t + 1.0 / 24, p = p * t + 1.0 / 6, p = p * t + 0.5, p = p * t + 1.0, p = p * t + 1.0;
   return as_double(as_bits(p) + (static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(n))) << 52));
 }
@@ -31,7 +33,8 @@ inline double log2_wide(double x) {
   double m = as_double(bits - (shifted & 0xfff0000000000000ull));
   double s = (m - 1.0) / (m + 1.0), z = s * s;
   double p = 1.0 / 17;
-  p = p * z + 1.0 / 15, p = p * z + 1.0 / 13, p = p * z + 1.0 / 11, p = p * z + 1.0 / 9, p = p * z + 1.0 / 7, p = p * z + 1.0 / 5;
+  p = p * z + 1.0 / 15, p = p * z + 1.0 / 13, p = p * z + 1.0 / 11, p = p * z + 1.0 / 9, p = p * z + 1.0 / 7,
+  p = p * z + 1.0 / 5;
   p = p * z + 1.0 / 3, p = p * z + 1.0;
   return e + s * p * 2.885390081777926814720;
 }
@@ -57,7 +60,8 @@ inline double sine_of_turns(double t) {
   double halves = __builtin_roundeven(t * 2);
   double x = (t - halves * 0.5) * 6.28318530717958647692, z = x * x;
   double p = -1.0 / 121645100408832000.0;
-  p = p * z + 1.0 / 355687428096000.0, p = p * z - 1.0 / 1307674368000.0, p = p * z + 1.0 / 6227020800.0, p = p * z - 1.0 / 39916800.0;
+  p = p * z + 1.0 / 355687428096000.0, p = p * z - 1.0 / 1307674368000.0, p = p * z + 1.0 / 6227020800.0,
+  p = p * z - 1.0 / 39916800.0;
   p = p * z + 1.0 / 362880.0, p = p * z - 1.0 / 5040.0, p = p * z + 1.0 / 120.0, p = p * z - 1.0 / 6.0, p = p * z + 1.0;
   double s = p * x;
   return static_cast<int32_t>(halves) & 1 ? -s : s;

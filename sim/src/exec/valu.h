@@ -1,8 +1,9 @@
 // Vector ALU operations made from one-line expressions.
 //
 // Each operation is instantiated a few times: for operands that are whole registers or scalars without any modifier
-// ("plain": one vectorised loop straight over the register file, when all lanes are active), and once in general form, which
-// stages its sources (DPP, SDWA, op_sel, neg/abs) and finishes its result (clamp, omod, halves, EXEC) out of line.
+// ("plain": one vectorised loop straight over the register file, when all lanes are active), and once in general form,
+// which stages its sources (DPP, SDWA, op_sel, neg/abs) and finishes its result (clamp, omod, halves, EXEC) out of
+// line.
 #pragma once
 
 #include <cmath>
@@ -28,26 +29,34 @@ constexpr bool is_float(Type t) { return t == Type::kF32 || t == Type::kB32 || t
 
 template <Type T>
 [[gnu::always_inline]] inline auto unpack(uint32_t bits) {
-  if constexpr (T == Type::kF32) return as_float(bits);
-  else if constexpr (T == Type::kF16) return half_to_float(bits & 0xffff);
-  else if constexpr (T == Type::kU16 || T == Type::kB16) return bits & 0xffffu;
-  else return bits;
+  if constexpr (T == Type::kF32)
+    return as_float(bits);
+  else if constexpr (T == Type::kF16)
+    return half_to_float(bits & 0xffff);
+  else if constexpr (T == Type::kU16 || T == Type::kB16)
+    return bits & 0xffffu;
+  else
+    return bits;
 }
 
 template <Type T, class R>
 [[gnu::always_inline]] inline uint32_t pack(R value) {
-  if constexpr (T == Type::kF32) return as_bits(static_cast<float>(value));
-  else if constexpr (T == Type::kF16) return float_to_half(static_cast<float>(value));
-  else if constexpr (T == Type::kU16 || T == Type::kB16) return static_cast<uint32_t>(value) & 0xffff;
-  else return static_cast<uint32_t>(value);
+  if constexpr (T == Type::kF32)
+    return as_bits(static_cast<float>(value));
+  else if constexpr (T == Type::kF16)
+    return float_to_half(static_cast<float>(value));
+  else if constexpr (T == Type::kU16 || T == Type::kB16)
+    return static_cast<uint32_t>(value) & 0xffff;
+  else
+    return static_cast<uint32_t>(value);
 }
 
 struct alignas(64) Row {
   uint32_t lane[64];
 };
 
-/// Source `index` as a row: the register itself, or `buffer` with everything applied that the operand asks for. DPP takes
-/// lanes out of `exec`.
+/// Source `index` as a row: the register itself, or `buffer` with everything applied that the operand asks for. DPP
+/// takes lanes out of `exec`.
 const uint32_t* stage(Wave& w, const Instruction& i, int index, Type type, Row& buffer, uint64_t& exec);
 /// The same for one dword of a 64-bit operand (`part` 0 low, 1 high), without sign modifiers.
 const uint32_t* stage_part(Wave& w, const Instruction& i, int index, int part, Row& buffer, uint64_t& exec);
@@ -78,7 +87,8 @@ void general(Wave& w, const Instruction& i) {
 /// Bit k of `Shape`: source k is a register row; otherwise one value for all lanes.
 template <unsigned Shape, class F, Type D, Type... S>
 void plain(Wave& w, const Instruction& i) {
-  if (w.exec() != w.full_exec) [[unlikely]] return general<F, D, S...>(w, i);
+  if (w.exec() != w.full_exec) [[unlikely]]
+    return general<F, D, S...>(w, i);
   uint32_t* d = row(w, i.dst[0]);
   auto compute = [&]<size_t... K>(std::index_sequence<K...>) {
     const uint32_t* a[] = {((Shape >> K) & 1 ? row(w, i.src[K]) : nullptr)...};
@@ -95,14 +105,16 @@ void plain(Wave& w, const Instruction& i) {
 
 /// True if the plain form may be used as far as modifiers go.
 inline bool is_unmodified(const Instruction& i, size_t sources) {
-  if (i.dpp != Dpp::kNone || i.sdwa || i.clamp || i.omod || i.dst[0].mods || (i.flags & (kFlagKeepHalf | kFlagReadsExecz))) return false;
+  if (i.dpp != Dpp::kNone || i.sdwa || i.clamp || i.omod || i.dst[0].mods ||
+      (i.flags & (kFlagKeepHalf | kFlagReadsExecz)))
+    return false;
   for (size_t k = 0; k < sources; ++k)
     if (i.src[k].mods) return false;
   return true;
 }
 
-/// Notes whether a 16-bit result leaves the other half alone: always on RDNA3; on gfx9 only for an upper half (op_sel), and
-/// for the VOP3-only operations (LLVM: GCNSubtarget::zeroesHigh16BitsOfDest).
+/// Notes whether a 16-bit result leaves the other half alone: always on RDNA3; on gfx9 only for an upper half (op_sel),
+/// and for the VOP3-only operations (LLVM: GCNSubtarget::zeroesHigh16BitsOfDest).
 void choose_half(Instruction& i, const BindContext& c, bool preserving);
 
 template <class F, Type D, Type... S>

@@ -42,24 +42,31 @@ void cndmask(Wave& w, const Instruction& i) {
 
 template <unsigned Shape>
 void cndmask_plain(Wave& w, const Instruction& i) {
-  if (w.exec() != w.full_exec) [[unlikely]] return cndmask<Type::kB32>(w, i);
+  if (w.exec() != w.full_exec) [[unlikely]]
+    return cndmask<Type::kB32>(w, i);
   Row mask;
   expand_mask(lane_mask(w, i.src[2]), mask.lane, w.lanes);
   u32* d = row(w, i.dst[0]);
   const u32* a = Shape & 1 ? row(w, i.src[0]) : nullptr;
   const u32* b = Shape & 2 ? row(w, i.src[1]) : nullptr;
   u32 ua = Shape & 1 ? 0 : scalar(w, i.src[0]), ub = Shape & 2 ? 0 : scalar(w, i.src[1]);
-  for_lanes(w.lanes, [&](u32 l) { d[l] = ((Shape & 2 ? b[l] : ub) & mask.lane[l]) | ((Shape & 1 ? a[l] : ua) & ~mask.lane[l]); });
+  for_lanes(w.lanes, [&](u32 l) {
+    d[l] = ((Shape & 2 ? b[l] : ub) & mask.lane[l]) | ((Shape & 1 ? a[l] : ua) & ~mask.lane[l]);
+  });
 }
 
 ExecuteFn bind_cndmask(Instruction& i, const BindContext&) {
   if (i.src_count < 3) return nullptr;
   if (!is_unmodified(i, 2)) return cndmask<Type::kB32>;
   switch (static_cast<unsigned>(i.src[0].is_vector()) | static_cast<unsigned>(i.src[1].is_vector()) << 1) {
-    case 0: return cndmask_plain<0>;
-    case 1: return cndmask_plain<1>;
-    case 2: return cndmask_plain<2>;
-    default: return cndmask_plain<3>;
+    case 0:
+      return cndmask_plain<0>;
+    case 1:
+      return cndmask_plain<1>;
+    case 2:
+      return cndmask_plain<2>;
+    default:
+      return cndmask_plain<3>;
   }
 }
 

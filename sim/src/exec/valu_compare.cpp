@@ -30,7 +30,9 @@ void compare_plain(Wave& w, const Instruction& i) {
   const u32* b = Shape & 2 ? row(w, i.src[1]) : nullptr;
   u32 ua = Shape & 1 ? 0 : scalar(w, i.src[0]), ub = Shape & 2 ? 0 : scalar(w, i.src[1]);
   Row result;
-  for_lanes(w.lanes, [&](u32 l) { result.lane[l] = F{}(unpack<T>(Shape & 1 ? a[l] : ua), unpack<T>(Shape & 2 ? b[l] : ub)) ? ~0u : 0u; });
+  for_lanes(w.lanes, [&](u32 l) {
+    result.lane[l] = F{}(unpack<T>(Shape & 1 ? a[l] : ua), unpack<T>(Shape & 2 ? b[l] : ub)) ? ~0u : 0u;
+  });
   write_mask(w, i, collect_signs(result.lane, w.lanes) & w.exec());
 }
 
@@ -68,24 +70,85 @@ ExecuteFn bind_compare_wide(Instruction& i, const BindContext& c) {
   return is_compare(i, c) ? compare_wide<F, T0, T1> : nullptr;
 }
 
-struct Lt { template <class T> bool operator()(T a, T b) const { return a < b; } };
-struct Le { template <class T> bool operator()(T a, T b) const { return a <= b; } };
-struct Gt { template <class T> bool operator()(T a, T b) const { return a > b; } };
-struct Ge { template <class T> bool operator()(T a, T b) const { return a >= b; } };
-struct Eq { template <class T> bool operator()(T a, T b) const { return a == b; } };
-struct Ne { template <class T> bool operator()(T a, T b) const { return !(a == b); } };
-struct Lg { template <class T> bool operator()(T a, T b) const { return a < b || a > b; } };
-struct Never { template <class T> bool operator()(T, T) const { return false; } };
-struct Always { template <class T> bool operator()(T, T) const { return true; } };
-struct Ordered { template <class T> bool operator()(T a, T b) const { return a == a && b == b; } };
+struct Lt {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct Le {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct Gt {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct Ge {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a >= b;
+  }
+};
+struct Eq {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct Ne {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return !(a == b);
+  }
+};
+struct Lg {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a < b || a > b;
+  }
+};
+struct Never {
+  template <class T>
+  bool operator()(T, T) const {
+    return false;
+  }
+};
+struct Always {
+  template <class T>
+  bool operator()(T, T) const {
+    return true;
+  }
+};
+struct Ordered {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a == a && b == b;
+  }
+};
 template <class F>
-struct Not { template <class T> bool operator()(T a, T b) const { return !F{}(a, b); } };
+struct Not {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return !F{}(a, b);
+  }
+};
 template <class F>
-struct Signed32 { bool operator()(u32 a, u32 b) const { return F{}(static_cast<int32_t>(a), static_cast<int32_t>(b)); } };
+struct Signed32 {
+  bool operator()(u32 a, u32 b) const { return F{}(static_cast<int32_t>(a), static_cast<int32_t>(b)); }
+};
 template <class F>
-struct Signed16 { bool operator()(u32 a, u32 b) const { return F{}(static_cast<int16_t>(a), static_cast<int16_t>(b)); } };
+struct Signed16 {
+  bool operator()(u32 a, u32 b) const { return F{}(static_cast<int16_t>(a), static_cast<int16_t>(b)); }
+};
 template <class F>
-struct Signed64 { bool operator()(u64 a, u64 b) const { return F{}(static_cast<int64_t>(a), static_cast<int64_t>(b)); } };
+struct Signed64 {
+  bool operator()(u64 a, u64 b) const { return F{}(static_cast<int64_t>(a), static_cast<int64_t>(b)); }
+};
 
 void add_both(Registry& r, const std::string& name, Binder bind) {
   r.add("v_cmp_" + name, bind);
@@ -129,8 +192,12 @@ struct Class64 {
   }
 };
 
-ExecuteFn bind_class32(Instruction& i, const BindContext& c) { return is_compare(i, c) ? compare<Class32, Type::kB32, Type::kU32> : nullptr; }
-ExecuteFn bind_class16(Instruction& i, const BindContext& c) { return is_compare(i, c) ? compare<Class16, Type::kB16, Type::kU16> : nullptr; }
+ExecuteFn bind_class32(Instruction& i, const BindContext& c) {
+  return is_compare(i, c) ? compare<Class32, Type::kB32, Type::kU32> : nullptr;
+}
+ExecuteFn bind_class16(Instruction& i, const BindContext& c) {
+  return is_compare(i, c) ? compare<Class16, Type::kB16, Type::kU16> : nullptr;
+}
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The steps of IEEE division: v_div_scale, v_div_fmas, v_div_fixup. Rules: AMD's ISA documents with the corrections that
-// tinygrad found on hardware (a denormal reciprocal with a denormal quotient scales the denominator down).
+// The steps of IEEE division: v_div_scale, v_div_fmas, v_div_fixup. Rules: AMD's ISA documents with the corrections
+// that tinygrad found on hardware (a denormal reciprocal with a denormal quotient scales the denominator down).
 #include "exec/valu_wide.h"
 
 namespace crest_sim::CREST_SIM_LEVEL {
@@ -10,7 +10,8 @@ using u64 = uint64_t;
 
 /// What the rules need to know of a format.
 struct Single {
-  static constexpr int kGap = 96, kShift = 64, kTiny = 23, kMinExponent = -126, kBias = 127, kFull = 255, kUnderflow = -150;
+  static constexpr int kGap = 96, kShift = 64, kTiny = 23, kMinExponent = -126, kBias = 127, kFull = 255,
+                       kUnderflow = -150;
   using Bits = u32;
   static int exponent(u32 x) { return static_cast<int>(x >> 23) & 255; }
   static u32 fraction(u32 x) { return x & 0x7fffff; }
@@ -19,13 +20,15 @@ struct Single {
   static constexpr u32 kSign = 0x80000000, kInf = 0x7f800000, kNan = 0xffc00000, kQuiet = 0x400000;
 };
 struct Double {
-  static constexpr int kGap = 768, kShift = 128, kTiny = 53, kMinExponent = -1022, kBias = 1023, kFull = 0x7ff, kUnderflow = -1075;
+  static constexpr int kGap = 768, kShift = 128, kTiny = 53, kMinExponent = -1022, kBias = 1023, kFull = 0x7ff,
+                       kUnderflow = -1075;
   using Bits = u64;
   static int exponent(u64 x) { return static_cast<int>(x >> 52) & 0x7ff; }
   static u64 fraction(u64 x) { return x & 0xfffffffffffffull; }
   static double value(u64 x) { return as_double(x); }
   static u64 scaled(u64 x, int e) { return as_bits(std::scalbn(as_double(x), e)); }
-  static constexpr u64 kSign = 0x8000000000000000ull, kInf = 0x7ff0000000000000ull, kNan = 0xfff8000000000000ull, kQuiet = 0x8000000000000ull;
+  static constexpr u64 kSign = 0x8000000000000000ull, kInf = 0x7ff0000000000000ull, kNan = 0xfff8000000000000ull,
+                       kQuiet = 0x8000000000000ull;
 };
 
 /// |1/x| or |n/d| below the normal range. Exponents decide, so that f64 needs no wider type.
@@ -92,14 +95,17 @@ typename T::Bits div_fixup(typename T::Bits s0, typename T::Bits s1, typename T:
   return sign | q;
 }
 
-/// True if no lane needs scaling: ordinary numbers whose reciprocal and quotient are in the normal range, with a margin.
+/// True if no lane needs scaling: ordinary numbers whose reciprocal and quotient are in the normal range, with a
+/// margin.
 bool nothing_to_scale(const u32* denominator, const u32* numerator, u32 lanes) {
   u32 special = 0;
   for (u32 base = 0; base < lanes; base += 32) {
 #pragma clang loop vectorize(enable) interleave_count(2) unroll(disable)
     for (u32 l = 0; l < 32; ++l) {
-      int e1 = static_cast<int>(denominator[base + l] >> 23) & 255, e2 = static_cast<int>(numerator[base + l] >> 23) & 255;
-      special |= static_cast<u32>((e1 < 1) | (e1 > 252) | (e2 <= Single::kTiny) | (e2 > 254) | (e2 - e1 >= Single::kGap) | (e2 - e1 < -124));
+      int e1 = static_cast<int>(denominator[base + l] >> 23) & 255,
+          e2 = static_cast<int>(numerator[base + l] >> 23) & 255;
+      special |= static_cast<u32>((e1 < 1) | (e1 > 252) | (e2 <= Single::kTiny) | (e2 > 254) |
+                                  (e2 - e1 >= Single::kGap) | (e2 - e1 < -124));
     }
   }
   return special == 0;
@@ -139,7 +145,8 @@ void div_scale64(Wave& w, const Instruction& i) {
   WideMode mode(w);
   for (u32 l = 0; l < w.lanes; ++l) {
     bool vcc;
-    u64 r = div_scale<Double>(load_wide<Wide::kU64>(a, l), load_wide<Wide::kU64>(b, l), load_wide<Wide::kU64>(c, l), vcc);
+    u64 r =
+        div_scale<Double>(load_wide<Wide::kU64>(a, l), load_wide<Wide::kU64>(b, l), load_wide<Wide::kU64>(c, l), vcc);
     lo.lane[l] = static_cast<u32>(r);
     hi.lane[l] = static_cast<u32>(r >> 32);
     mask |= static_cast<u64>(vcc) << l;
@@ -155,9 +162,11 @@ void div_fmas32(Wave& w, const Instruction& i) {
   const u32* a = stage(w, i, 0, Type::kF32, b0, exec);
   const u32* b = stage(w, i, 1, Type::kF32, b1, exec);
   const u32* c = stage(w, i, 2, Type::kF32, b2, exec);
-  for_lanes(w.lanes, [&](u32 l) { result.lane[l] = as_bits(__builtin_fmaf(as_float(a[l]), as_float(b[l]), as_float(c[l]))); });
+  for_lanes(w.lanes,
+            [&](u32 l) { result.lane[l] = as_bits(__builtin_fmaf(as_float(a[l]), as_float(b[l]), as_float(c[l]))); });
   for_active(vcc & exec, [&](int l) {
-    double wide = __builtin_fma(static_cast<double>(as_float(a[l])), static_cast<double>(as_float(b[l])), static_cast<double>(as_float(c[l])));
+    double wide = __builtin_fma(static_cast<double>(as_float(a[l])), static_cast<double>(as_float(b[l])),
+                                static_cast<double>(as_float(c[l])));
     result.lane[l] = as_bits(static_cast<float>(wide * (Single::exponent(c[l]) > 127 ? 0x1p64 : 0x1p-64)));
   });
   finish(w, i, Type::kF32, result, exec);
@@ -211,10 +220,13 @@ void register_valu_divide(Registry& r) {
   r.add<div_scale64>("v_div_scale_f64");
   r.add<div_fmas32>("v_div_fmas_f32");
   r.add<div_fmas64>("v_div_fmas_f64");
-  add_general<Type::kB32, Type::kB32, Type::kB32, Type::kB32>(r, "v_div_fixup_f32", [](u32 a, u32 b, u32 c) { return div_fixup32(a, b, c); });
-  add_general<Type::kB16, Type::kB16, Type::kB16, Type::kB16>(r, "v_div_fixup_f16", [](u32 a, u32 b, u32 c) { return div_fixup16(a, b, c); });
-  add_wide<Wide::kU64, Wide::kF64, Wide::kF64, Wide::kF64>(
-      r, "v_div_fixup_f64", [](double a, double b, double c) { return div_fixup<Double>(as_bits(a), as_bits(b), as_bits(c)); });
+  add_general<Type::kB32, Type::kB32, Type::kB32, Type::kB32>(r, "v_div_fixup_f32",
+                                                              [](u32 a, u32 b, u32 c) { return div_fixup32(a, b, c); });
+  add_general<Type::kB16, Type::kB16, Type::kB16, Type::kB16>(r, "v_div_fixup_f16",
+                                                              [](u32 a, u32 b, u32 c) { return div_fixup16(a, b, c); });
+  add_wide<Wide::kU64, Wide::kF64, Wide::kF64, Wide::kF64>(r, "v_div_fixup_f64", [](double a, double b, double c) {
+    return div_fixup<Double>(as_bits(a), as_bits(b), as_bits(c));
+  });
 }
 
 }  // namespace crest_sim::CREST_SIM_LEVEL

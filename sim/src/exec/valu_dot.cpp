@@ -14,8 +14,10 @@ inline int64_t dot(u32 a, u32 b) {
   int64_t sum = 0;
   for (int at = 0; at < 32; at += Bits) {
     u32 ua = a << (32 - Bits - at), ub = b << (32 - Bits - at);
-    int64_t x = SignedA ? static_cast<int64_t>(static_cast<int32_t>(ua) >> (32 - Bits)) : static_cast<int64_t>(ua >> (32 - Bits));
-    int64_t y = SignedB ? static_cast<int64_t>(static_cast<int32_t>(ub) >> (32 - Bits)) : static_cast<int64_t>(ub >> (32 - Bits));
+    int64_t x = SignedA ? static_cast<int64_t>(static_cast<int32_t>(ua) >> (32 - Bits))
+                        : static_cast<int64_t>(ua >> (32 - Bits));
+    int64_t y = SignedB ? static_cast<int64_t>(static_cast<int32_t>(ub) >> (32 - Bits))
+                        : static_cast<int64_t>(ub >> (32 - Bits));
     sum += x * y;
   }
   return sum;
@@ -28,7 +30,8 @@ struct Dot {
 template <int Bits, bool Signed>
 struct SaturatingDot {
   u32 operator()(u32 a, u32 b, u32 c) const {
-    int64_t x = dot<Bits, Signed, Signed>(a, b) + (Signed ? static_cast<int64_t>(static_cast<int32_t>(c)) : static_cast<int64_t>(c));
+    int64_t x = dot<Bits, Signed, Signed>(a, b) +
+                (Signed ? static_cast<int64_t>(static_cast<int32_t>(c)) : static_cast<int64_t>(c));
     int64_t low = Signed ? INT32_MIN : 0, high = Signed ? INT32_MAX : UINT32_MAX;
     return static_cast<u32>(x < low ? low : x > high ? high : x);
   }

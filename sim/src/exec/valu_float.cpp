@@ -31,8 +31,8 @@ inline bool any_nan(const u32* a, u32 lanes) {
   return any != 0;
 }
 
-/// v_max_f32, v_min3_f32 …: rows without NaNs, which is nearly always, take a short way. `First` is max for the first pair,
-/// `Second` for the third operand; the other cases go to the full rules.
+/// v_max_f32, v_min3_f32 …: rows without NaNs, which is nearly always, take a short way. `First` is max for the first
+/// pair, `Second` for the third operand; the other cases go to the full rules.
 template <bool First, bool Second, int N>
 void pick_rows(Wave& w, const Instruction& i) {
   Row buffers[N];
@@ -91,9 +91,14 @@ void register_arithmetic(Registry& r) {
   r.alias("v_fmaak_f32", "v_fma_f32");
   r.alias("v_fmamk_f32", "v_fma_f32");
   add_accumulate<F, F, F, F>(r, "v_fmac_f32", [](float a, float b, float c) { return __builtin_fmaf(a, b, c); });
-  add_general<F, F, F, F>(r, "v_fma_dx9_zero_f32", [](float a, float b, float c) { return a == 0 || b == 0 ? 0.0f + c : __builtin_fmaf(a, b, c); });
+  add_general<F, F, F, F>(r, "v_fma_dx9_zero_f32", [](float a, float b, float c) {
+    return a == 0 || b == 0 ? 0.0f + c : __builtin_fmaf(a, b, c);
+  });
   r.alias("v_fma_legacy_f32", "v_fma_dx9_zero_f32");
-  r.add("v_fmac_dx9_zero_f32", bind_accumulate<decltype([](float a, float b, float c) { return a == 0 || b == 0 ? 0.0f + c : __builtin_fmaf(a, b, c); }), F, F, F, F>);
+  r.add("v_fmac_dx9_zero_f32", bind_accumulate<decltype([](float a, float b, float c) {
+                                                 return a == 0 || b == 0 ? 0.0f + c : __builtin_fmaf(a, b, c);
+                                               }),
+                                               F, F, F, F>);
   r.alias("v_fmac_legacy_f32", "v_fmac_dx9_zero_f32");
   // Unfused multiply-add of older gfx9 parts: denormals are always flushed there.
   add_general<F, F, F, F>(r, "v_mad_f32", [](float a, float b, float c) { return a * b + c; });
@@ -103,22 +108,40 @@ void register_arithmetic(Registry& r) {
 }
 
 void register_select(Registry& r) {
-  add_pick<true>(r, "v_max_f32", [](u32 a, u32 b) { return pick32<true, true>(a, b); }, [](u32 a, u32 b) { return pick32<true, false>(a, b); });
-  add_pick<false>(r, "v_min_f32", [](u32 a, u32 b) { return pick32<false, true>(a, b); }, [](u32 a, u32 b) { return pick32<false, false>(a, b); });
-  add_pick3<true, true>(r, "v_max3_f32", [](u32 a, u32 b, u32 c) { return pick32<true, true>(pick32<true, true>(a, b), c); },
-            [](u32 a, u32 b, u32 c) { return pick32<true, false>(pick32<true, false>(a, b), c); });
-  add_pick3<false, false>(r, "v_min3_f32", [](u32 a, u32 b, u32 c) { return pick32<false, true>(pick32<false, true>(a, b), c); },
-            [](u32 a, u32 b, u32 c) { return pick32<false, false>(pick32<false, false>(a, b), c); });
-  add_median(r, "v_med3_f32", [](u32 a, u32 b, u32 c) { return median32<true>(a, b, c); }, [](u32 a, u32 b, u32 c) { return median32<false>(a, b, c); });
-  add_pick3<true, false>(r, "v_maxmin_f32", [](u32 a, u32 b, u32 c) { return pick32<false, true>(pick32<true, true>(a, b), c); },
-            [](u32 a, u32 b, u32 c) { return pick32<false, false>(pick32<true, false>(a, b), c); });
-  add_pick3<false, true>(r, "v_minmax_f32", [](u32 a, u32 b, u32 c) { return pick32<true, true>(pick32<false, true>(a, b), c); },
-            [](u32 a, u32 b, u32 c) { return pick32<true, false>(pick32<false, false>(a, b), c); });
+  add_pick<true>(
+      r, "v_max_f32", [](u32 a, u32 b) { return pick32<true, true>(a, b); },
+      [](u32 a, u32 b) { return pick32<true, false>(a, b); });
+  add_pick<false>(
+      r, "v_min_f32", [](u32 a, u32 b) { return pick32<false, true>(a, b); },
+      [](u32 a, u32 b) { return pick32<false, false>(a, b); });
+  add_pick3<true, true>(
+      r, "v_max3_f32", [](u32 a, u32 b, u32 c) { return pick32<true, true>(pick32<true, true>(a, b), c); },
+      [](u32 a, u32 b, u32 c) { return pick32<true, false>(pick32<true, false>(a, b), c); });
+  add_pick3<false, false>(
+      r, "v_min3_f32", [](u32 a, u32 b, u32 c) { return pick32<false, true>(pick32<false, true>(a, b), c); },
+      [](u32 a, u32 b, u32 c) { return pick32<false, false>(pick32<false, false>(a, b), c); });
+  add_median(
+      r, "v_med3_f32", [](u32 a, u32 b, u32 c) { return median32<true>(a, b, c); },
+      [](u32 a, u32 b, u32 c) { return median32<false>(a, b, c); });
+  add_pick3<true, false>(
+      r, "v_maxmin_f32", [](u32 a, u32 b, u32 c) { return pick32<false, true>(pick32<true, true>(a, b), c); },
+      [](u32 a, u32 b, u32 c) { return pick32<false, false>(pick32<true, false>(a, b), c); });
+  add_pick3<false, true>(
+      r, "v_minmax_f32", [](u32 a, u32 b, u32 c) { return pick32<true, true>(pick32<false, true>(a, b), c); },
+      [](u32 a, u32 b, u32 c) { return pick32<true, false>(pick32<false, false>(a, b), c); });
   // gfx950: IEEE-754-2019 minimum and maximum of three; a NaN wins.
-  auto nan_or = [](u32 a, u32 b, u32 c, u32 number) { return is_nan(a) ? a | 0x400000 : is_nan(b) ? b | 0x400000 : is_nan(c) ? c | 0x400000 : number; };
+  auto nan_or = [](u32 a, u32 b, u32 c, u32 number) {
+    return is_nan(a) ? a | 0x400000 : is_nan(b) ? b | 0x400000 : is_nan(c) ? c | 0x400000 : number;
+  };
   using Nan = decltype(nan_or);
-  r.add("v_maximum3_f32", bind_general<decltype([](u32 a, u32 b, u32 c) { return Nan{}(a, b, c, pick32<true, false>(pick32<true, false>(a, b), c)); }), B, B, B, B>);
-  r.add("v_minimum3_f32", bind_general<decltype([](u32 a, u32 b, u32 c) { return Nan{}(a, b, c, pick32<false, false>(pick32<false, false>(a, b), c)); }), B, B, B, B>);
+  r.add("v_maximum3_f32", bind_general<decltype([](u32 a, u32 b, u32 c) {
+                                         return Nan{}(a, b, c, pick32<true, false>(pick32<true, false>(a, b), c));
+                                       }),
+                                       B, B, B, B>);
+  r.add("v_minimum3_f32", bind_general<decltype([](u32 a, u32 b, u32 c) {
+                                         return Nan{}(a, b, c, pick32<false, false>(pick32<false, false>(a, b), c));
+                                       }),
+                                       B, B, B, B>);
 }
 
 void register_rounding(Registry& r) {

@@ -52,18 +52,29 @@ void register_half(Registry& r) {
     choose_half(i, c, false);
     return general<decltype([](u32 a, u32 b, u32 acc) { return fma16(a, b, acc); }), B, B, B, B>;
   });
-  add_general<H, H, H, H>(r, "v_mad_f16", [](float a, float b, float c) { return half_to_float(float_to_half(a * b)) + c; });
-  add_pick(r, "v_max_f16", [](u32 a, u32 b) { return pick16<true, true>(a, b); }, [](u32 a, u32 b) { return pick16<true, false>(a, b); });
-  add_pick(r, "v_min_f16", [](u32 a, u32 b) { return pick16<false, true>(a, b); }, [](u32 a, u32 b) { return pick16<false, false>(a, b); });
-  add_pick3(r, "v_max3_f16", [](u32 a, u32 b, u32 c) { return pick16<true, true>(pick16<true, true>(a, b), c); },
-            [](u32 a, u32 b, u32 c) { return pick16<true, false>(pick16<true, false>(a, b), c); });
-  add_pick3(r, "v_min3_f16", [](u32 a, u32 b, u32 c) { return pick16<false, true>(pick16<false, true>(a, b), c); },
-            [](u32 a, u32 b, u32 c) { return pick16<false, false>(pick16<false, false>(a, b), c); });
-  add_pick3(r, "v_med3_f16", [](u32 a, u32 b, u32 c) { return median16<true>(a, b, c); }, [](u32 a, u32 b, u32 c) { return median16<false>(a, b, c); });
-  add_pick3(r, "v_maxmin_f16", [](u32 a, u32 b, u32 c) { return pick16<false, true>(pick16<true, true>(a, b), c); },
-            [](u32 a, u32 b, u32 c) { return pick16<false, false>(pick16<true, false>(a, b), c); });
-  add_pick3(r, "v_minmax_f16", [](u32 a, u32 b, u32 c) { return pick16<true, true>(pick16<false, true>(a, b), c); },
-            [](u32 a, u32 b, u32 c) { return pick16<true, false>(pick16<false, false>(a, b), c); });
+  add_general<H, H, H, H>(r, "v_mad_f16",
+                          [](float a, float b, float c) { return half_to_float(float_to_half(a * b)) + c; });
+  add_pick(
+      r, "v_max_f16", [](u32 a, u32 b) { return pick16<true, true>(a, b); },
+      [](u32 a, u32 b) { return pick16<true, false>(a, b); });
+  add_pick(
+      r, "v_min_f16", [](u32 a, u32 b) { return pick16<false, true>(a, b); },
+      [](u32 a, u32 b) { return pick16<false, false>(a, b); });
+  add_pick3(
+      r, "v_max3_f16", [](u32 a, u32 b, u32 c) { return pick16<true, true>(pick16<true, true>(a, b), c); },
+      [](u32 a, u32 b, u32 c) { return pick16<true, false>(pick16<true, false>(a, b), c); });
+  add_pick3(
+      r, "v_min3_f16", [](u32 a, u32 b, u32 c) { return pick16<false, true>(pick16<false, true>(a, b), c); },
+      [](u32 a, u32 b, u32 c) { return pick16<false, false>(pick16<false, false>(a, b), c); });
+  add_pick3(
+      r, "v_med3_f16", [](u32 a, u32 b, u32 c) { return median16<true>(a, b, c); },
+      [](u32 a, u32 b, u32 c) { return median16<false>(a, b, c); });
+  add_pick3(
+      r, "v_maxmin_f16", [](u32 a, u32 b, u32 c) { return pick16<false, true>(pick16<true, true>(a, b), c); },
+      [](u32 a, u32 b, u32 c) { return pick16<false, false>(pick16<true, false>(a, b), c); });
+  add_pick3(
+      r, "v_minmax_f16", [](u32 a, u32 b, u32 c) { return pick16<true, true>(pick16<false, true>(a, b), c); },
+      [](u32 a, u32 b, u32 c) { return pick16<true, false>(pick16<false, false>(a, b), c); });
   add_general<H, H>(r, "v_floor_f16", [](float a) { return __builtin_floorf(a); });
   add_general<H, H>(r, "v_ceil_f16", [](float a) { return __builtin_ceilf(a); });
   add_general<H, H>(r, "v_trunc_f16", [](float a) { return __builtin_truncf(a); });
@@ -87,11 +98,17 @@ void register_half(Registry& r) {
 }
 
 void register_integer(Registry& r) {
-  add_saturating<U, U, U>(r, "v_add_u16", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return a + b > 0xffff ? 0xffffu : a + b; });
-  add_saturating<U, U, U>(r, "v_sub_u16", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return a > b ? a - b : 0u; });
-  add_saturating<U, U, U>(r, "v_subrev_u16", [](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return b > a ? b - a : 0u; });
-  add_saturating<U, U, U>(r, "v_add_i16", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return sat_s16(s16(a) + s16(b)); });
-  add_saturating<U, U, U>(r, "v_sub_i16", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return sat_s16(s16(a) - s16(b)); });
+  add_saturating<U, U, U>(
+      r, "v_add_u16", [](u32 a, u32 b) { return a + b; },
+      [](u32 a, u32 b) { return a + b > 0xffff ? 0xffffu : a + b; });
+  add_saturating<U, U, U>(
+      r, "v_sub_u16", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return a > b ? a - b : 0u; });
+  add_saturating<U, U, U>(
+      r, "v_subrev_u16", [](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return b > a ? b - a : 0u; });
+  add_saturating<U, U, U>(
+      r, "v_add_i16", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return sat_s16(s16(a) + s16(b)); });
+  add_saturating<U, U, U>(
+      r, "v_sub_i16", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return sat_s16(s16(a) - s16(b)); });
   add_valu<U, U, U>(r, "v_mul_lo_u16", [](u32 a, u32 b) { return a * b; });
   add_valu<U, U, U>(r, "v_lshlrev_b16", [](u32 a, u32 b) { return b << (a & 15); });
   add_valu<U, U, U>(r, "v_lshrrev_b16", [](u32 a, u32 b) { return b >> (a & 15); });
@@ -105,15 +122,23 @@ void register_integer(Registry& r) {
   add_general<U, U, U>(r, "v_xor_b16", [](u32 a, u32 b) { return a ^ b; });
   add_general<U, U>(r, "v_not_b16", [](u32 a) { return ~a; });
   add_general<U, U>(r, "v_mov_b16", [](u32 a) { return a; });
-  for (auto [name, same] : {std::pair{"v_add_nc_u16", "v_add_u16"}, {"v_sub_nc_u16", "v_sub_u16"}, {"v_add_nc_i16", "v_add_i16"}, {"v_sub_nc_i16", "v_sub_i16"}})
+  for (auto [name, same] : {std::pair{"v_add_nc_u16", "v_add_u16"},
+                            {"v_sub_nc_u16", "v_sub_u16"},
+                            {"v_add_nc_i16", "v_add_i16"},
+                            {"v_sub_nc_i16", "v_sub_i16"}})
     r.alias(name, same);
-  add_saturating<U, U, U, U>(r, "v_mad_u16", [](u32 a, u32 b, u32 c) { return a * b + c; },
-                             [](u32 a, u32 b, u32 c) { uint64_t x = uint64_t(a) * b + c; return static_cast<u32>(x > 0xffff ? 0xffff : x); });
-  add_saturating<U, U, U, U>(r, "v_mad_i16", [](u32 a, u32 b, u32 c) { return a * b + c; },
-                             [](u32 a, u32 b, u32 c) {
-                               int64_t x = int64_t(s16(a)) * s16(b) + s16(c);
-                               return static_cast<u32>(x > 32767 ? 32767 : x < -32768 ? -32768 : x);
-                             });
+  add_saturating<U, U, U, U>(
+      r, "v_mad_u16", [](u32 a, u32 b, u32 c) { return a * b + c; },
+      [](u32 a, u32 b, u32 c) {
+        uint64_t x = uint64_t(a) * b + c;
+        return static_cast<u32>(x > 0xffff ? 0xffff : x);
+      });
+  add_saturating<U, U, U, U>(
+      r, "v_mad_i16", [](u32 a, u32 b, u32 c) { return a * b + c; },
+      [](u32 a, u32 b, u32 c) {
+        int64_t x = int64_t(s16(a)) * s16(b) + s16(c);
+        return static_cast<u32>(x > 32767 ? 32767 : x < -32768 ? -32768 : x);
+      });
   auto lo = [](u32 a, u32 b) { return a < b ? a : b; };
   auto hi = [](u32 a, u32 b) { return a > b ? a : b; };
   using Lo = decltype(lo);
@@ -127,7 +152,8 @@ void register_integer(Registry& r) {
   using His = decltype(his);
   add_general<U, U, U, U>(r, "v_min3_i16", [](u32 a, u32 b, u32 c) { return Los{}(Los{}(a, b), c); });
   add_general<U, U, U, U>(r, "v_max3_i16", [](u32 a, u32 b, u32 c) { return His{}(His{}(a, b), c); });
-  add_general<U, U, U, U>(r, "v_med3_i16", [](u32 a, u32 b, u32 c) { return His{}(Los{}(a, b), Los{}(His{}(a, b), c)); });
+  add_general<U, U, U, U>(r, "v_med3_i16",
+                          [](u32 a, u32 b, u32 c) { return His{}(Los{}(a, b), Los{}(His{}(a, b), c)); });
 }
 
 }  // namespace
@@ -137,7 +163,8 @@ void register_valu_half(Registry& r) { register_half(r); }
 void register_valu_16(Registry& r) {
   register_integer(r);
   add_general<W, U, U, W>(r, "v_mad_u32_u16", [](u32 a, u32 b, u32 c) { return a * b + c; });
-  add_general<W, U, U, W>(r, "v_mad_i32_i16", [](u32 a, u32 b, u32 c) { return static_cast<u32>(s16(a) * s16(b)) + c; });
+  add_general<W, U, U, W>(r, "v_mad_i32_i16",
+                          [](u32 a, u32 b, u32 c) { return static_cast<u32>(s16(a) * s16(b)) + c; });
   add_general<W, B, B>(r, "v_pack_b32_f16", [](u32 a, u32 b) { return a | b << 16; });
 }
 

@@ -18,7 +18,9 @@ inline u32 min_s(u32 a, u32 b) { return s(a) < s(b) ? a : b; }
 inline u32 max_s(u32 a, u32 b) { return s(a) > s(b) ? a : b; }
 inline u32 min_u(u32 a, u32 b) { return a < b ? a : b; }
 inline u32 max_u(u32 a, u32 b) { return a > b ? a : b; }
-inline u32 saturate_s(i64 x) { return x > INT32_MAX ? u(INT32_MAX) : x < INT32_MIN ? u(INT32_MIN) : static_cast<u32>(x); }
+inline u32 saturate_s(i64 x) {
+  return x > INT32_MAX ? u(INT32_MAX) : x < INT32_MIN ? u(INT32_MIN) : static_cast<u32>(x);
+}
 inline u32 saturate_u(u64 x) { return x > UINT32_MAX ? UINT32_MAX : static_cast<u32>(x); }
 
 inline u32 bfe_u(u32 a, u32 offset, u32 width) {
@@ -97,13 +99,21 @@ void register_unary(Registry& r) {
 }
 
 void register_binary(Registry& r) {
-  add_saturating<U, U, U>(r, "v_add_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return saturate_u(u64(a) + b); });
-  add_saturating<U, U, U>(r, "v_sub_u32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return a > b ? a - b : 0; });
-  add_saturating<U, U, U>(r, "v_subrev_u32", [](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return b > a ? b - a : 0; });
-  add_saturating<U, U, U>(r, "v_add_i32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return saturate_s(i64(s(a)) + s(b)); });
-  add_saturating<U, U, U>(r, "v_sub_i32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return saturate_s(i64(s(a)) - s(b)); });
-  for (auto [name, same] : {std::pair{"v_add_nc_u32", "v_add_u32"}, {"v_sub_nc_u32", "v_sub_u32"}, {"v_subrev_nc_u32", "v_subrev_u32"},
-                            {"v_add_nc_i32", "v_add_i32"}, {"v_sub_nc_i32", "v_sub_i32"}})
+  add_saturating<U, U, U>(
+      r, "v_add_u32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return saturate_u(u64(a) + b); });
+  add_saturating<U, U, U>(
+      r, "v_sub_u32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return a > b ? a - b : 0; });
+  add_saturating<U, U, U>(
+      r, "v_subrev_u32", [](u32 a, u32 b) { return b - a; }, [](u32 a, u32 b) { return b > a ? b - a : 0; });
+  add_saturating<U, U, U>(
+      r, "v_add_i32", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return saturate_s(i64(s(a)) + s(b)); });
+  add_saturating<U, U, U>(
+      r, "v_sub_i32", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return saturate_s(i64(s(a)) - s(b)); });
+  for (auto [name, same] : {std::pair{"v_add_nc_u32", "v_add_u32"},
+                            {"v_sub_nc_u32", "v_sub_u32"},
+                            {"v_subrev_nc_u32", "v_subrev_u32"},
+                            {"v_add_nc_i32", "v_add_i32"},
+                            {"v_sub_nc_i32", "v_sub_i32"}})
     r.alias(name, same);
   add_valu<U, U, U>(r, "v_and_b32", [](u32 a, u32 b) { return a & b; });
   add_valu<U, U, U>(r, "v_or_b32", [](u32 a, u32 b) { return a | b; });
@@ -119,10 +129,16 @@ void register_binary(Registry& r) {
   add_valu<U, U, U>(r, "v_mul_lo_u32", [](u32 a, u32 b) { return a * b; });
   add_valu<U, U, U>(r, "v_mul_hi_u32", [](u32 a, u32 b) { return static_cast<u32>(u64(a) * b >> 32); });
   add_valu<U, U, U>(r, "v_mul_hi_i32", [](u32 a, u32 b) { return static_cast<u32>(i64(s(a)) * s(b) >> 32); });
-  add_saturating<U, U, U>(r, "v_mul_u32_u24", [](u32 a, u32 b) { return u24(a) * u24(b); }, [](u32 a, u32 b) { return saturate_u(u64(u24(a)) * u24(b)); });
-  add_saturating<U, U, U>(r, "v_mul_i32_i24", [](u32 a, u32 b) { return u(s24(a)) * u(s24(b)); }, [](u32 a, u32 b) { return saturate_s(i64(s24(a)) * s24(b)); });
-  add_general<U, U, U>(r, "v_mul_hi_u32_u24", [](u32 a, u32 b) { return static_cast<u32>(u64(u24(a)) * u24(b) >> 32); });
-  add_general<U, U, U>(r, "v_mul_hi_i32_i24", [](u32 a, u32 b) { return static_cast<u32>(i64(s24(a)) * s24(b) >> 32); });
+  add_saturating<U, U, U>(
+      r, "v_mul_u32_u24", [](u32 a, u32 b) { return u24(a) * u24(b); },
+      [](u32 a, u32 b) { return saturate_u(u64(u24(a)) * u24(b)); });
+  add_saturating<U, U, U>(
+      r, "v_mul_i32_i24", [](u32 a, u32 b) { return u(s24(a)) * u(s24(b)); },
+      [](u32 a, u32 b) { return saturate_s(i64(s24(a)) * s24(b)); });
+  add_general<U, U, U>(r, "v_mul_hi_u32_u24",
+                       [](u32 a, u32 b) { return static_cast<u32>(u64(u24(a)) * u24(b) >> 32); });
+  add_general<U, U, U>(r, "v_mul_hi_i32_i24",
+                       [](u32 a, u32 b) { return static_cast<u32>(i64(s24(a)) * s24(b) >> 32); });
   add_valu<U, U, U>(r, "v_bfm_b32", [](u32 a, u32 b) { return ((1u << (a & 31)) - 1) << (b & 31); });
   add_general<U, U, U>(r, "v_bcnt_u32_b32", [](u32 a, u32 b) { return u(__builtin_popcount(a)) + b; });
 }
@@ -139,19 +155,25 @@ void register_ternary(Registry& r) {
   add_valu<U, U, U, U>(r, "v_bfi_b32", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); });
   add_valu<U, U, U, U>(r, "v_bfe_u32", [](u32 a, u32 b, u32 c) { return bfe_u(a, b, c); });
   add_valu<U, U, U, U>(r, "v_bfe_i32", [](u32 a, u32 b, u32 c) { return bfe_s(a, b, c); });
-  add_valu<U, U, U, U>(r, "v_alignbit_b32", [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64(a) << 32 | b) >> (c & 31)); });
-  add_valu<U, U, U, U>(r, "v_alignbyte_b32", [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64(a) << 32 | b) >> 8 * (c & 3)); });
+  add_valu<U, U, U, U>(r, "v_alignbit_b32",
+                       [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64(a) << 32 | b) >> (c & 31)); });
+  add_valu<U, U, U, U>(r, "v_alignbyte_b32",
+                       [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64(a) << 32 | b) >> 8 * (c & 3)); });
   add_valu<U, U, U, U>(r, "v_perm_b32", [](u32 a, u32 b, u32 c) { return perm(a, b, c); });
-  add_saturating<U, U, U, U>(r, "v_mad_u32_u24", [](u32 a, u32 b, u32 c) { return u24(a) * u24(b) + c; },
-                             [](u32 a, u32 b, u32 c) { return saturate_u(u64(u24(a)) * u24(b) + c); });
-  add_saturating<U, U, U, U>(r, "v_mad_i32_i24", [](u32 a, u32 b, u32 c) { return u(s24(a)) * u(s24(b)) + c; },
-                             [](u32 a, u32 b, u32 c) { return saturate_s(i64(s24(a)) * s24(b) + s(c)); });
+  add_saturating<U, U, U, U>(
+      r, "v_mad_u32_u24", [](u32 a, u32 b, u32 c) { return u24(a) * u24(b) + c; },
+      [](u32 a, u32 b, u32 c) { return saturate_u(u64(u24(a)) * u24(b) + c); });
+  add_saturating<U, U, U, U>(
+      r, "v_mad_i32_i24", [](u32 a, u32 b, u32 c) { return u(s24(a)) * u(s24(b)) + c; },
+      [](u32 a, u32 b, u32 c) { return saturate_s(i64(s24(a)) * s24(b) + s(c)); });
   add_general<U, U, U, U>(r, "v_min3_u32", [](u32 a, u32 b, u32 c) { return min_u(min_u(a, b), c); });
   add_general<U, U, U, U>(r, "v_max3_u32", [](u32 a, u32 b, u32 c) { return max_u(max_u(a, b), c); });
-  add_general<U, U, U, U>(r, "v_med3_u32", [](u32 a, u32 b, u32 c) { return max_u(min_u(a, b), min_u(max_u(a, b), c)); });
+  add_general<U, U, U, U>(r, "v_med3_u32",
+                          [](u32 a, u32 b, u32 c) { return max_u(min_u(a, b), min_u(max_u(a, b), c)); });
   add_general<U, U, U, U>(r, "v_min3_i32", [](u32 a, u32 b, u32 c) { return min_s(min_s(a, b), c); });
   add_general<U, U, U, U>(r, "v_max3_i32", [](u32 a, u32 b, u32 c) { return max_s(max_s(a, b), c); });
-  add_general<U, U, U, U>(r, "v_med3_i32", [](u32 a, u32 b, u32 c) { return max_s(min_s(a, b), min_s(max_s(a, b), c)); });
+  add_general<U, U, U, U>(r, "v_med3_i32",
+                          [](u32 a, u32 b, u32 c) { return max_s(min_s(a, b), min_s(max_s(a, b), c)); });
   add_general<U, U, U, U>(r, "v_maxmin_u32", [](u32 a, u32 b, u32 c) { return min_u(max_u(a, b), c); });
   add_general<U, U, U, U>(r, "v_minmax_u32", [](u32 a, u32 b, u32 c) { return max_u(min_u(a, b), c); });
   add_general<U, U, U, U>(r, "v_maxmin_i32", [](u32 a, u32 b, u32 c) { return min_s(max_s(a, b), c); });
@@ -164,8 +186,10 @@ void register_ternary(Registry& r) {
     return d(a & 0xffff, b & 0xffff) + d(a >> 16, b >> 16) + c;
   });
   add_general<U, U, U, U>(r, "v_sad_u32", [](u32 a, u32 b, u32 c) { return (a > b ? a - b : b - a) + c; });
-  add_general<Type::kU16, U, U, U>(r, "v_ashr_pk_i8_i32", [](u32 a, u32 b, u32 c) { return shift_pack<true>(a, b, c); });
-  add_general<Type::kU16, U, U, U>(r, "v_ashr_pk_u8_i32", [](u32 a, u32 b, u32 c) { return shift_pack<false>(a, b, c); });
+  add_general<Type::kU16, U, U, U>(r, "v_ashr_pk_i8_i32",
+                                   [](u32 a, u32 b, u32 c) { return shift_pack<true>(a, b, c); });
+  add_general<Type::kU16, U, U, U>(r, "v_ashr_pk_u8_i32",
+                                   [](u32 a, u32 b, u32 c) { return shift_pack<false>(a, b, c); });
   add_general<U, U, U, U>(r, "v_lerp_u8", [](u32 a, u32 b, u32 c) { return lerp(a, b, c); });
 }
 
@@ -181,8 +205,10 @@ void bitop3(Wave& w, const Instruction& i) {
   u32 m[8];
   for (int k = 0; k < 8; ++k) m[k] = (i.offset >> k) & 1 ? ~0u : 0;
   for_lanes(w.lanes, [&](u32 l) {
-    u32 lo = (~a[l] & ~b[l] & ~c[l] & m[0]) | (~a[l] & ~b[l] & c[l] & m[1]) | (~a[l] & b[l] & ~c[l] & m[2]) | (~a[l] & b[l] & c[l] & m[3]);
-    u32 hi = (a[l] & ~b[l] & ~c[l] & m[4]) | (a[l] & ~b[l] & c[l] & m[5]) | (a[l] & b[l] & ~c[l] & m[6]) | (a[l] & b[l] & c[l] & m[7]);
+    u32 lo = (~a[l] & ~b[l] & ~c[l] & m[0]) | (~a[l] & ~b[l] & c[l] & m[1]) | (~a[l] & b[l] & ~c[l] & m[2]) |
+             (~a[l] & b[l] & c[l] & m[3]);
+    u32 hi = (a[l] & ~b[l] & ~c[l] & m[4]) | (a[l] & ~b[l] & c[l] & m[5]) | (a[l] & b[l] & ~c[l] & m[6]) |
+             (a[l] & b[l] & c[l] & m[7]);
     u32 x = lo | hi;
     result.lane[l] = half ? x & 0xffff : x;
   });

@@ -18,9 +18,12 @@ void readlane(Wave& w, const Instruction& i) {
   w.s[i.dst[0].reg] = i.src[0].is_vector() ? row(w, i.src[0])[lane] : scalar(w, i.src[0]);
 }
 
-void writelane(Wave& w, const Instruction& i) { row(w, i.dst[0])[scalar(w, i.src[1]) & (w.lanes - 1)] = scalar(w, i.src[0]); }
+void writelane(Wave& w, const Instruction& i) {
+  row(w, i.dst[0])[scalar(w, i.src[1]) & (w.lanes - 1)] = scalar(w, i.src[0]);
+}
 
-/// Rows of 16 lanes; the selectors give four bits per lane. op_sel of src0 fetches inactive lanes, of src1 gives 0 for them.
+/// Rows of 16 lanes; the selectors give four bits per lane. op_sel of src0 fetches inactive lanes, of src1 gives 0 for
+/// them.
 template <bool Across>
 void permlane16(Wave& w, const Instruction& i) {
   u64 select = static_cast<u64>(scalar(w, i.src[2])) << 32 | scalar(w, i.src[1]);
@@ -98,7 +101,9 @@ void swap16(Wave& w, const Instruction& i) {
 /// VGPR `reg` + offset, checked against the kernel's allocation.
 u32* relative_row(Wave& w, const Instruction& i, const Operand& o, u32 offset) {
   u64 reg = u64(o.reg) + offset;
-  if (reg >= w.vgpr_limit) raise_fault(w, i, FaultKind::kRegisterRange, -1, reg, "register index of a relative move lies beyond the kernel's VGPRs");
+  if (reg >= w.vgpr_limit)
+    raise_fault(w, i, FaultKind::kRegisterRange, -1, reg,
+                "register index of a relative move lies beyond the kernel's VGPRs");
   return w.v + reg * w.lanes;
 }
 
@@ -109,7 +114,8 @@ void move_relative(Wave& w, const Instruction& i) {
   u32 source = Split ? m0 & 255 : m0, destination = Split ? (m0 >> 16) & 255 : m0;
   u64 exec = w.exec();
   Row buffer;
-  const u32* a = Source && i.src[0].is_vector() ? relative_row(w, i, i.src[0], source) : stage(w, i, 0, Type::kU32, buffer, exec);
+  const u32* a =
+      Source && i.src[0].is_vector() ? relative_row(w, i, i.src[0], source) : stage(w, i, 0, Type::kU32, buffer, exec);
   u32* d = Destination ? relative_row(w, i, i.dst[0], destination) : row(w, i.dst[0]);
   Row copy;
   std::memcpy(copy.lane, a, w.lanes * 4);

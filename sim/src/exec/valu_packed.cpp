@@ -44,8 +44,10 @@ void packed(Wave& w, const Instruction& i) {
     bool clamp = Float && i.clamp, zero_nan = mode_dx10_clamp(w);
     for_lanes(w.lanes, [&](u32 l) {
       u32 x;
-      if constexpr (N == 2) x = F{}(a[0].lane[l], a[1].lane[l]) & 0xffff;
-      else x = F{}(a[0].lane[l], a[1].lane[l], a[2].lane[l]) & 0xffff;
+      if constexpr (N == 2)
+        x = F{}(a[0].lane[l], a[1].lane[l]) & 0xffff;
+      else
+        x = F{}(a[0].lane[l], a[1].lane[l], a[2].lane[l]) & 0xffff;
       if (clamp) x = clamp16(x, zero_nan);
       result.lane[l] = part ? result.lane[l] | x << 16 : x;
     });
@@ -74,10 +76,14 @@ void register_half(Registry& r) {
   add_float<3>(r, "v_pk_fma_f16", [](u32 a, u32 b, u32 c) { return fma16(a, b, c); });
   add_float<2>(r, "v_pk_max_f16", [](u32 a, u32 b) { return pick16<true, true>(a, b); });
   add_float<2>(r, "v_pk_min_f16", [](u32 a, u32 b) { return pick16<false, true>(a, b); });
-  auto nan3 = [](u32 a, u32 b, u32 c, u32 number) { return is_nan16(a) ? a | 0x200 : is_nan16(b) ? b | 0x200 : is_nan16(c) ? c | 0x200 : number; };
+  auto nan3 = [](u32 a, u32 b, u32 c, u32 number) {
+    return is_nan16(a) ? a | 0x200 : is_nan16(b) ? b | 0x200 : is_nan16(c) ? c | 0x200 : number;
+  };
   using Nan = decltype(nan3);
-  add_float<3>(r, "v_pk_maximum3_f16", [](u32 a, u32 b, u32 c) { return Nan{}(a, b, c, pick16<true, false>(pick16<true, false>(a, b), c)); });
-  add_float<3>(r, "v_pk_minimum3_f16", [](u32 a, u32 b, u32 c) { return Nan{}(a, b, c, pick16<false, false>(pick16<false, false>(a, b), c)); });
+  add_float<3>(r, "v_pk_maximum3_f16",
+               [](u32 a, u32 b, u32 c) { return Nan{}(a, b, c, pick16<true, false>(pick16<true, false>(a, b), c)); });
+  add_float<3>(r, "v_pk_minimum3_f16",
+               [](u32 a, u32 b, u32 c) { return Nan{}(a, b, c, pick16<false, false>(pick16<false, false>(a, b), c)); });
   // VOP2: accumulates into the destination, no op_sel.
   r.add("v_pk_fmac_f16", [](Instruction& i, const BindContext&) -> ExecuteFn {
     if (i.src_count != 2) return nullptr;
@@ -89,10 +95,16 @@ void register_half(Registry& r) {
 }
 
 void register_integer(Registry& r) {
-  add_integer<2>(r, "v_pk_add_u16", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return sat_u16(int64_t(a) + b); });
-  add_integer<2>(r, "v_pk_sub_u16", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return sat_u16(int64_t(a) - b); });
-  add_integer<2>(r, "v_pk_add_i16", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return sat_s16(int64_t(s16(a)) + s16(b)); });
-  add_integer<2>(r, "v_pk_sub_i16", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return sat_s16(int64_t(s16(a)) - s16(b)); });
+  add_integer<2>(
+      r, "v_pk_add_u16", [](u32 a, u32 b) { return a + b; }, [](u32 a, u32 b) { return sat_u16(int64_t(a) + b); });
+  add_integer<2>(
+      r, "v_pk_sub_u16", [](u32 a, u32 b) { return a - b; }, [](u32 a, u32 b) { return sat_u16(int64_t(a) - b); });
+  add_integer<2>(
+      r, "v_pk_add_i16", [](u32 a, u32 b) { return a + b; },
+      [](u32 a, u32 b) { return sat_s16(int64_t(s16(a)) + s16(b)); });
+  add_integer<2>(
+      r, "v_pk_sub_i16", [](u32 a, u32 b) { return a - b; },
+      [](u32 a, u32 b) { return sat_s16(int64_t(s16(a)) - s16(b)); });
   auto same = [&]<class F>(const char* name, F f) { add_integer<2>(r, name, f, f); };
   same("v_pk_mul_lo_u16", [](u32 a, u32 b) { return a * b; });
   same("v_pk_lshlrev_b16", [](u32 a, u32 b) { return b << (a & 15); });
@@ -102,9 +114,12 @@ void register_integer(Registry& r) {
   same("v_pk_min_u16", [](u32 a, u32 b) { return a < b ? a : b; });
   same("v_pk_max_i16", [](u32 a, u32 b) { return s16(a) > s16(b) ? a : b; });
   same("v_pk_min_i16", [](u32 a, u32 b) { return s16(a) < s16(b) ? a : b; });
-  add_integer<3>(r, "v_pk_mad_u16", [](u32 a, u32 b, u32 c) { return a * b + c; }, [](u32 a, u32 b, u32 c) { return sat_u16(int64_t(a) * b + c); });
-  add_integer<3>(r, "v_pk_mad_i16", [](u32 a, u32 b, u32 c) { return a * b + c; },
-                 [](u32 a, u32 b, u32 c) { return sat_s16(int64_t(s16(a)) * s16(b) + s16(c)); });
+  add_integer<3>(
+      r, "v_pk_mad_u16", [](u32 a, u32 b, u32 c) { return a * b + c; },
+      [](u32 a, u32 b, u32 c) { return sat_u16(int64_t(a) * b + c); });
+  add_integer<3>(
+      r, "v_pk_mad_i16", [](u32 a, u32 b, u32 c) { return a * b + c; },
+      [](u32 a, u32 b, u32 c) { return sat_s16(int64_t(s16(a)) * s16(b) + s16(c)); });
 }
 
 /// Row of the f32 that half `part` of a packed result reads, negated if asked for.
@@ -145,19 +160,23 @@ void packed_single(Wave& w, const Instruction& i) {
 /// off by one register.
 template <class F, int N>
 void packed_single_plain(Wave& w, const Instruction& i) {
-  if (w.exec() != w.full_exec) [[unlikely]] return packed_single<F, N>(w, i);
+  if (w.exec() != w.full_exec) [[unlikely]]
+    return packed_single<F, N>(w, i);
   u32* d = row(w, i.dst[0]);
   const u32 *a = row(w, i.src[0]), *b = row(w, i.src[1]), *c = N == 3 ? row(w, i.src[2]) : a;
   u32 lanes = w.lanes;
   for (int part = 0; part < 2; ++part, d += lanes, a += lanes, b += lanes, c += lanes)
-    for_lanes(lanes, [&](u32 l) { d[l] = as_bits(F{}(as_float(a[l]), as_float(b[l]), N == 3 ? as_float(c[l]) : 0.0f)); });
+    for_lanes(lanes,
+              [&](u32 l) { d[l] = as_bits(F{}(as_float(a[l]), as_float(b[l]), N == 3 ? as_float(c[l]) : 0.0f)); });
 }
 
 template <class F, int N>
 ExecuteFn bind_packed_single(Instruction& i, const BindContext&) {
   if (i.src_count < N) return nullptr;
   bool simple = !i.clamp;
-  for (int k = 0; k < N; ++k) simple = simple && i.src[k].is_vector() && i.src[k].mods == kHighHi && i.src[k].reg + 1 != i.dst[0].reg && i.dst[0].reg + 1 != i.src[k].reg;
+  for (int k = 0; k < N; ++k)
+    simple = simple && i.src[k].is_vector() && i.src[k].mods == kHighHi && i.src[k].reg + 1 != i.dst[0].reg &&
+             i.dst[0].reg + 1 != i.src[k].reg;
   return simple ? packed_single_plain<F, N> : packed_single<F, N>;
 }
 
@@ -187,7 +206,9 @@ void fma_mix(Wave& w, const Instruction& i) {
   Row buffers[3], result;
   const u32* a[3];
   for (int k = 0; k < 3; ++k) a[k] = stage_mixed(w, i, k, buffers[k]);
-  for_lanes(w.lanes, [&](u32 l) { result.lane[l] = as_bits(__builtin_fmaf(as_float(a[0][l]), as_float(a[1][l]), as_float(a[2][l]))); });
+  for_lanes(w.lanes, [&](u32 l) {
+    result.lane[l] = as_bits(__builtin_fmaf(as_float(a[0][l]), as_float(a[1][l]), as_float(a[2][l])));
+  });
   Instruction whole = i;
   whole.dst[0].mods = Part == 2 ? kHigh : 0;
   if (Part != 0) {
@@ -205,7 +226,8 @@ void register_valu_packed(Registry& r) {
   register_integer(r);
   r.add("v_pk_add_f32", bind_packed_single<decltype([](float a, float b, float) { return a + b; }), 2>);
   r.add("v_pk_mul_f32", bind_packed_single<decltype([](float a, float b, float) { return a * b; }), 2>);
-  r.add("v_pk_fma_f32", bind_packed_single<decltype([](float a, float b, float c) { return __builtin_fmaf(a, b, c); }), 3>);
+  r.add("v_pk_fma_f32",
+        bind_packed_single<decltype([](float a, float b, float c) { return __builtin_fmaf(a, b, c); }), 3>);
   r.add<fma_mix<0>>("v_fma_mix_f32");
   r.add<fma_mix<1>>("v_fma_mixlo_f16");
   r.add<fma_mix<2>>("v_fma_mixhi_f16");

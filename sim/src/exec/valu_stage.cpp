@@ -24,7 +24,9 @@ void select_part(Row& out, const uint32_t* in, Select select, bool sign_extend, 
   uint32_t shift = s < 4 ? s * 8 : (s - 4) * 16, bits = s < 4 ? 8 : 16;
   if (sign_extend) {
     uint32_t left = 32 - bits - shift;
-    for_lanes(lanes, [&](uint32_t l) { out.lane[l] = static_cast<uint32_t>(static_cast<int32_t>(in[l] << left) >> (32 - bits)); });
+    for_lanes(lanes, [&](uint32_t l) {
+      out.lane[l] = static_cast<uint32_t>(static_cast<int32_t>(in[l] << left) >> (32 - bits));
+    });
   } else {
     uint32_t mask = (1u << bits) - 1;
     for_lanes(lanes, [&](uint32_t l) { out.lane[l] = (in[l] >> shift) & mask; });
@@ -127,8 +129,10 @@ void finish(Wave& w, const Instruction& i, Type type, Row& r, uint64_t exec) {
   if (i.sdwa && i.dst_select != Select::kDword) {
     place_sdwa(i, d, r, w.lanes);
   } else if (is_16(type) && (i.flags & kFlagKeepHalf)) {
-    if (i.dst[0].mods & kHigh) for_lanes(w.lanes, [&](uint32_t l) { r.lane[l] = (r.lane[l] << 16) | (d[l] & 0xffff); });
-    else for_lanes(w.lanes, [&](uint32_t l) { r.lane[l] = (r.lane[l] & 0xffff) | (d[l] & 0xffff0000); });
+    if (i.dst[0].mods & kHigh)
+      for_lanes(w.lanes, [&](uint32_t l) { r.lane[l] = (r.lane[l] << 16) | (d[l] & 0xffff); });
+    else
+      for_lanes(w.lanes, [&](uint32_t l) { r.lane[l] = (r.lane[l] & 0xffff) | (d[l] & 0xffff0000); });
   }
   merge_row(w, d, r.lane, exec);
 }

@@ -39,10 +39,13 @@ void register_float(Registry& r) {
     if (i.src_count != 2) return nullptr;
     i.src[2] = i.dst[0];
     i.src_count = 3;
-    return bind_wide<decltype([](double a, double b, double acc) { return __builtin_fma(a, b, acc); }), D, D, D, D>(i, c);
+    return bind_wide<decltype([](double a, double b, double acc) { return __builtin_fma(a, b, acc); }), D, D, D, D>(i,
+                                                                                                                    c);
   });
-  add_wide<D, D, D>(r, "v_max_f64", [](double a, double b) { return as_double(pick64<true, true>(as_bits(a), as_bits(b))); });
-  add_wide<D, D, D>(r, "v_min_f64", [](double a, double b) { return as_double(pick64<false, true>(as_bits(a), as_bits(b))); });
+  add_wide<D, D, D>(r, "v_max_f64",
+                    [](double a, double b) { return as_double(pick64<true, true>(as_bits(a), as_bits(b))); });
+  add_wide<D, D, D>(r, "v_min_f64",
+                    [](double a, double b) { return as_double(pick64<false, true>(as_bits(a), as_bits(b))); });
   add_wide<D, D>(r, "v_floor_f64", [](double a) { return __builtin_floor(a); });
   add_wide<D, D>(r, "v_ceil_f64", [](double a) { return __builtin_ceil(a); });
   add_wide<D, D>(r, "v_trunc_f64", [](double a) { return __builtin_trunc(a); });
@@ -78,9 +81,13 @@ void register_convert(Registry& r) {
   add_wide<D, U>(r, "v_cvt_f64_u32", [](u32 a) { return static_cast<double>(a); });
   add_wide<U, D>(r, "v_cvt_i32_f64", [](double a) -> u32 {
     if (a != a) return 0;
-    return a >= 2147483647.0 ? 0x7fffffffu : a <= -2147483648.0 ? 0x80000000u : static_cast<u32>(static_cast<int32_t>(a));
+    return a >= 2147483647.0    ? 0x7fffffffu
+           : a <= -2147483648.0 ? 0x80000000u
+                                : static_cast<u32>(static_cast<int32_t>(a));
   });
-  add_wide<U, D>(r, "v_cvt_u32_f64", [](double a) -> u32 { return !(a > 0) ? 0 : a >= 4294967295.0 ? ~0u : static_cast<u32>(a); });
+  add_wide<U, D>(r, "v_cvt_u32_f64", [](double a) -> u32 {
+    return !(a > 0) ? 0 : a >= 4294967295.0 ? ~0u : static_cast<u32>(a);
+  });
 }
 
 /// D = S0 · S1 + S2 (64 bits) with carry out.
@@ -94,7 +101,8 @@ void multiply_add(Wave& w, const Instruction& i) {
   Row lo, hi, over;
   bool clamp = i.clamp;
   for_lanes(w.lanes, [&](u32 l) {
-    u64 product = Signed ? static_cast<u64>(i64(static_cast<int32_t>(a.lo[l])) * static_cast<int32_t>(b.lo[l])) : u64(a.lo[l]) * b.lo[l];
+    u64 product = Signed ? static_cast<u64>(i64(static_cast<int32_t>(a.lo[l])) * static_cast<int32_t>(b.lo[l]))
+                         : u64(a.lo[l]) * b.lo[l];
     u64 addend = u64(c.hi[l]) << 32 | c.lo[l], sum = product + addend;
     // Signed: carry out of the 65-bit sum of the sign-extended terms.
     u64 unsigned_over = sum < product ? 1 : 0;
@@ -113,11 +121,13 @@ void multiply_add(Wave& w, const Instruction& i) {
 
 /// 2/π bits for argument reduction: 1201 bits of 2/π, selected by the exponent of S0 and the segment S1.
 void trig_preop(Wave& w, const Instruction& i) {
-  static constexpr u64 kTwoOverPi[20] = {  // first bits behind the binary point, most significant first
-      0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull, 0xfe5163abdebbc561ull, 0xb7246e3a424dd2e0ull,
-      0x06492eea09d1921cull, 0xfe1deb1cb129a73eull, 0xe88235f52ebb4484ull, 0xe99c7026b45f7e41ull, 0x3991d639835339f4ull,
-      0x9c845f8bbdf9283bull, 0x1ff897ffde05980full, 0xef2f118b5a0a6d1full, 0x6d367ecf27cb09b7ull, 0x4f463f669e5fea2dull,
-      0x7527bac7ebe5f17bull, 0x3d0739f78a5292eaull, 0x6bfb5fb11f8d5d08ull, 0x56033046fc7b6babull, 0xf0cfbc209af4361dull};
+  static constexpr u64 kTwoOverPi[20] = {
+      // first bits behind the binary point, most significant first
+      0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull, 0xfe5163abdebbc561ull,
+      0xb7246e3a424dd2e0ull, 0x06492eea09d1921cull, 0xfe1deb1cb129a73eull, 0xe88235f52ebb4484ull,
+      0xe99c7026b45f7e41ull, 0x3991d639835339f4ull, 0x9c845f8bbdf9283bull, 0x1ff897ffde05980full,
+      0xef2f118b5a0a6d1full, 0x6d367ecf27cb09b7ull, 0x4f463f669e5fea2dull, 0x7527bac7ebe5f17bull,
+      0x3d0739f78a5292eaull, 0x6bfb5fb11f8d5d08ull, 0x56033046fc7b6babull, 0xf0cfbc209af4361dull};
   uint64_t exec = w.exec();
   WideSource a, b;
   stage_wide(w, i, 0, Wide::kU64, a, exec);
@@ -172,7 +182,8 @@ void stage_wide(Wave& w, const Instruction& i, int index, Wide type, WideSource&
 }
 
 void finish_wide(Wave& w, const Instruction& i, Wide type, Row& lo, Row& hi, uint64_t exec) {
-  if (type == Wide::kU32 || type == Wide::kF32) return finish(w, i, type == Wide::kF32 ? Type::kF32 : Type::kU32, lo, exec);
+  if (type == Wide::kU32 || type == Wide::kF32)
+    return finish(w, i, type == Wide::kF32 ? Type::kF32 : Type::kU32, lo, exec);
   bool omod = i.omod && !(w.mode & 0x80);
   if (type == Wide::kF64 && (omod || i.clamp)) {
     double factor = !omod ? 1.0 : i.omod == 1 ? 2.0 : i.omod == 2 ? 4.0 : 0.5;

@@ -1,5 +1,5 @@
-// Operations with 64-bit operands, in the style of valu.h. Results are complete before any register is written, because a
-// 64-bit destination may overlap a source with an offset of one register.
+// Operations with 64-bit operands, in the style of valu.h. Results are complete before any register is written, because
+// a 64-bit destination may overlap a source with an offset of one register.
 #pragma once
 
 #include "exec/float_rules.h"
@@ -21,12 +21,16 @@ void finish_wide(Wave& w, const Instruction& i, Wide type, Row& lo, Row& hi, uin
 
 template <Wide T>
 [[gnu::always_inline]] inline auto load_wide(const WideSource& s, uint32_t l) {
-  if constexpr (T == Wide::kU32) return s.lo[l];
-  else if constexpr (T == Wide::kF32) return as_float(s.lo[l]);
+  if constexpr (T == Wide::kU32)
+    return s.lo[l];
+  else if constexpr (T == Wide::kF32)
+    return as_float(s.lo[l]);
   else {
     uint64_t bits = static_cast<uint64_t>(s.hi[l]) << 32 | s.lo[l];
-    if constexpr (T == Wide::kF64) return as_double(bits);
-    else return bits;
+    if constexpr (T == Wide::kF64)
+      return as_double(bits);
+    else
+      return bits;
   }
 }
 
@@ -41,12 +45,16 @@ void wide(Wave& w, const Instruction& i) {
   auto compute = [&]<size_t... K>(std::index_sequence<K...>) {
     for_lanes(w.lanes, [&](uint32_t l) {
       auto r = F{}(load_wide<S>(a[K], l)...);
-      if constexpr (D == Wide::kF32) lo.lane[l] = as_bits(static_cast<float>(r));
-      else if constexpr (D == Wide::kU32) lo.lane[l] = static_cast<uint32_t>(r);
+      if constexpr (D == Wide::kF32)
+        lo.lane[l] = as_bits(static_cast<float>(r));
+      else if constexpr (D == Wide::kU32)
+        lo.lane[l] = static_cast<uint32_t>(r);
       else {
         uint64_t bits;
-        if constexpr (D == Wide::kF64) bits = as_bits(static_cast<double>(r));
-        else bits = static_cast<uint64_t>(r);
+        if constexpr (D == Wide::kF64)
+          bits = as_bits(static_cast<double>(r));
+        else
+          bits = static_cast<uint64_t>(r);
         lo.lane[l] = static_cast<uint32_t>(bits);
         hi.lane[l] = static_cast<uint32_t>(bits >> 32);
       }

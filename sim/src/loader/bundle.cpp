@@ -1,12 +1,11 @@
 // Offload bundles as hipcc makes them. Format: clang's documentation of clang-offload-bundler.
+#include <fmt/format.h>
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Support/Compression.h>
 #include <llvm/Support/Error.h>
 
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "crest_sim/code_object.h"
 
@@ -51,10 +50,13 @@ Result<std::vector<uint8_t>> decompress(std::span<const uint8_t> data) {
   }
   if (!good || header > data.size() || total < header || total > data.size())
     return Error{fmt::format("compressed offload bundle: says it has {} bytes, {} are there", total, data.size())};
-  if (uncompressed > kMaxUncompressed) return Error{fmt::format("compressed offload bundle: {} uncompressed bytes; at most 4 GiB", uncompressed)};
+  if (uncompressed > kMaxUncompressed)
+    return Error{fmt::format("compressed offload bundle: {} uncompressed bytes; at most 4 GiB", uncompressed)};
   auto format = method == 0 ? llvm::compression::Format::Zlib : llvm::compression::Format::Zstd;
-  if (method > 1) return Error{fmt::format("compressed offload bundle: method {}; 0 (zlib) and 1 (zstd) are known", method)};
-  if (const char* reason = llvm::compression::getReasonIfUnsupported(format)) return Error{fmt::format("compressed offload bundle: {}", reason)};
+  if (method > 1)
+    return Error{fmt::format("compressed offload bundle: method {}; 0 (zlib) and 1 (zstd) are known", method)};
+  if (const char* reason = llvm::compression::getReasonIfUnsupported(format))
+    return Error{fmt::format("compressed offload bundle: {}", reason)};
   llvm::SmallVector<uint8_t, 0> out;
   llvm::ArrayRef<uint8_t> in(data.data() + header, total - header);
   if (llvm::Error e = llvm::compression::decompress(format, in, out, uncompressed))
@@ -69,16 +71,20 @@ struct Entry {
 
 Result<std::vector<Entry>> read_entries(std::span<const uint8_t> data) {
   uint64_t count = 0, at = kPlainMagic.size();
-  if (!read(data, at, count) || count > data.size() / 24) return Error{fmt::format("offload bundle: {} entries do not fit into {} bytes", count, data.size())};
+  if (!read(data, at, count) || count > data.size() / 24)
+    return Error{fmt::format("offload bundle: {} entries do not fit into {} bytes", count, data.size())};
   at += 8;
   std::vector<Entry> entries;
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t offset = 0, size = 0, length = 0;
-    if (!read(data, at, offset) || !read(data, at + 8, size) || !read(data, at + 16, length) || length > data.size() - at - 24)
+    if (!read(data, at, offset) || !read(data, at + 8, size) || !read(data, at + 16, length) ||
+        length > data.size() - at - 24)
       return Error{fmt::format("offload bundle: entry {} is cut off", i)};
     if (offset > data.size() || size > data.size() - offset)
-      return Error{fmt::format("offload bundle: entry {} [{}, +{}) lies outside the {} bytes", i, offset, size, data.size())};
-    entries.push_back({std::string(reinterpret_cast<const char*>(data.data() + at + 24), length), data.subspan(offset, size)});
+      return Error{
+          fmt::format("offload bundle: entry {} [{}, +{}) lies outside the {} bytes", i, offset, size, data.size())};
+    entries.push_back(
+        {std::string(reinterpret_cast<const char*>(data.data() + at + 24), length), data.subspan(offset, size)});
     at += 24 + length;
   }
   return entries;
@@ -95,7 +101,10 @@ int suitability(std::string_view triple, Arch arch) {
 }  // namespace
 
 Result<std::vector<uint8_t>> extract_code_object(std::span<const uint8_t> data, Arch arch) {
-  if (has_magic(data, "\x7f" "ELF")) return std::vector<uint8_t>(data.begin(), data.end());
+  if (has_magic(data,
+                "\x7f"
+                "ELF"))
+    return std::vector<uint8_t>(data.begin(), data.end());
   if (has_magic(data, kCompressedMagic)) {
     auto plain = decompress(data);
     if (!plain) return plain;
@@ -113,7 +122,8 @@ Result<std::vector<uint8_t>> extract_code_object(std::span<const uint8_t> data, 
     int rank = e.triple.starts_with("host") ? 0 : suitability(e.triple, arch);
     if (rank > best_rank) best = &e, best_rank = rank;
   }
-  if (!best) return Error{fmt::format("offload bundle: no code object for {}; it holds: {}", target_info(arch).name, present)};
+  if (!best)
+    return Error{fmt::format("offload bundle: no code object for {}; it holds: {}", target_info(arch).name, present)};
   return std::vector<uint8_t>(best->data.begin(), best->data.end());
 }
 

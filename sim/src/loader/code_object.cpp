@@ -1,10 +1,10 @@
 #include "crest_sim/code_object.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
-
-#include <fmt/format.h>
 
 #include "decode/decoder.h"
 #include "loader/elf.h"
@@ -93,19 +93,24 @@ Result<std::shared_ptr<const CodeObject>> CodeObject::parse(std::span<const uint
   impl->elf = std::move(*elf);
   impl->target = target_of(impl->elf.flags);
   if (!impl->target)
-    return Error{fmt::format("code object: e_flags {:#x} names a machine other than gfx942, gfx950, gfx1100 and gfx1151", impl->elf.flags)};
+    return Error{fmt::format(
+        "code object: e_flags {:#x} names a machine other than gfx942, gfx950, gfx1100 and gfx1151", impl->elf.flags)};
   const ElfSection* text = impl->elf.find_section(".text");
   uint64_t image_size = impl->elf.image.size();
   if (text && (text->address > image_size || text->size > image_size - text->address))
-    return Error{fmt::format("code object: .text [{:#x}, +{:#x}) lies outside the image of {:#x} bytes", text->address, text->size, image_size)};
+    return Error{fmt::format("code object: .text [{:#x}, +{:#x}) lies outside the image of {:#x} bytes", text->address,
+                             text->size, image_size)};
   if (text) impl->text_address = text->address, impl->text_size = text->size & ~uint64_t(3);
   for (const Symbol& symbol : impl->elf.symbols) {
     if (symbol.name.size() <= 3 || !symbol.name.ends_with(".kd")) continue;
     Kernel k;
     k.name = symbol.name.substr(0, symbol.name.size() - 3);
-    if (std::any_of(impl->kernels.begin(), impl->kernels.end(), [&](const Kernel& other) { return other.name == k.name; })) continue;
+    if (std::any_of(impl->kernels.begin(), impl->kernels.end(),
+                    [&](const Kernel& other) { return other.name == k.name; }))
+      continue;
     if (symbol.address > image_size || image_size - symbol.address < 64)
-      return Error{fmt::format("code object: descriptor of kernel {} at {:#x} lies outside the image", k.name, symbol.address)};
+      return Error{
+          fmt::format("code object: descriptor of kernel {} at {:#x} lies outside the image", k.name, symbol.address)};
     k.descriptor = read_descriptor(impl->elf.image, symbol.address);
     k.descriptor_address = symbol.address;
     k.entry_address = symbol.address + static_cast<uint64_t>(k.descriptor.entry_offset);
@@ -139,14 +144,31 @@ void CodeObject::relocate(std::span<uint8_t> image, uint64_t base) const {
     uint8_t* at = image.data() + r.offset;
     auto put = [&](uint64_t v, size_t bytes) { std::memcpy(at, &v, bytes); };
     switch (r.type) {
-      case 1: put(base + value, 4); break;                             // ABS32_LO
-      case 2: put((base + value) >> 32, 4); break;                     // ABS32_HI
-      case 3: case 13: put(base + value, 8); break;                    // ABS64, RELATIVE64
-      case 4: case 10: put(value - r.offset, 4); break;                // REL32, REL32_LO
-      case 5: put(value - r.offset, 8); break;                         // REL64
-      case 6: put(base + value, 4); break;                             // ABS32
-      case 11: put((value - r.offset) >> 32, 4); break;                // REL32_HI
-      default: break;
+      case 1:
+        put(base + value, 4);
+        break;  // ABS32_LO
+      case 2:
+        put((base + value) >> 32, 4);
+        break;  // ABS32_HI
+      case 3:
+      case 13:
+        put(base + value, 8);
+        break;  // ABS64, RELATIVE64
+      case 4:
+      case 10:
+        put(value - r.offset, 4);
+        break;  // REL32, REL32_LO
+      case 5:
+        put(value - r.offset, 8);
+        break;  // REL64
+      case 6:
+        put(base + value, 4);
+        break;  // ABS32
+      case 11:
+        put((value - r.offset) >> 32, 4);
+        break;  // REL32_HI
+      default:
+        break;
     }
   }
 }

@@ -1,10 +1,9 @@
 #include "loader/elf.h"
 
 #include <elf.h>
+#include <fmt/format.h>
 
 #include <cstring>
-
-#include <fmt/format.h>
 
 namespace crest_sim {
 namespace {
@@ -51,10 +50,14 @@ Status check_header(const Reader& file, const Elf64_Ehdr& h) {
   if (h.e_ident[EI_ABIVERSION] < 2 || h.e_ident[EI_ABIVERSION] > 4)
     return bad("EI_ABIVERSION", h.e_ident[EI_ABIVERSION], "2, 3 and 4 (code object V4 to V6) are supported");
   if (h.e_type != ET_DYN) return bad("e_type", h.e_type, "a linked code object has 3 (ET_DYN)");
-  if (h.e_phnum != 0 && (h.e_phentsize != sizeof(Elf64_Phdr) || !file.holds(h.e_phoff, uint64_t(h.e_phnum) * sizeof(Elf64_Phdr))))
-    return bad("e_phoff", h.e_phoff, fmt::format("{} program headers must lie within {} bytes", h.e_phnum, file.size()));
-  if (h.e_shnum != 0 && (h.e_shentsize != sizeof(Elf64_Shdr) || !file.holds(h.e_shoff, uint64_t(h.e_shnum) * sizeof(Elf64_Shdr))))
-    return bad("e_shoff", h.e_shoff, fmt::format("{} section headers must lie within {} bytes", h.e_shnum, file.size()));
+  if (h.e_phnum != 0 &&
+      (h.e_phentsize != sizeof(Elf64_Phdr) || !file.holds(h.e_phoff, uint64_t(h.e_phnum) * sizeof(Elf64_Phdr))))
+    return bad("e_phoff", h.e_phoff,
+               fmt::format("{} program headers must lie within {} bytes", h.e_phnum, file.size()));
+  if (h.e_shnum != 0 &&
+      (h.e_shentsize != sizeof(Elf64_Shdr) || !file.holds(h.e_shoff, uint64_t(h.e_shnum) * sizeof(Elf64_Shdr))))
+    return bad("e_shoff", h.e_shoff,
+               fmt::format("{} section headers must lie within {} bytes", h.e_shnum, file.size()));
   return Unit{};
 }
 
@@ -64,9 +67,11 @@ Status load_segments(const Reader& file, const Elf64_Ehdr& h, ElfFile& out) {
     for (uint32_t i = 0; i < h.e_phnum; ++i) {
       auto p = file.at<Elf64_Phdr>(h.e_phoff + i * sizeof(Elf64_Phdr));
       if (p.p_type != PT_LOAD) continue;
-      if (!file.holds(p.p_offset, p.p_filesz)) return bad("p_offset + p_filesz", p.p_offset + p.p_filesz, "must lie within the file");
+      if (!file.holds(p.p_offset, p.p_filesz))
+        return bad("p_offset + p_filesz", p.p_offset + p.p_filesz, "must lie within the file");
       if (p.p_filesz > p.p_memsz) return bad("p_memsz", p.p_memsz, "must not be below p_filesz");
-      if (p.p_vaddr > kMaxImage || p.p_memsz > kMaxImage - p.p_vaddr) return bad("p_vaddr + p_memsz", p.p_vaddr + p.p_memsz, "at most 4 GiB");
+      if (p.p_vaddr > kMaxImage || p.p_memsz > kMaxImage - p.p_vaddr)
+        return bad("p_vaddr + p_memsz", p.p_vaddr + p.p_memsz, "at most 4 GiB");
       if (pass == 0)
         end = std::max(end, p.p_vaddr + p.p_memsz);
       else
@@ -83,7 +88,8 @@ Status load_sections(const Reader& file, const Elf64_Ehdr& h, ElfFile& out) {
     auto s = file.at<Elf64_Shdr>(h.e_shoff + i * sizeof(Elf64_Shdr));
     if (s.sh_type != SHT_NOBITS && !file.holds(s.sh_offset, s.sh_size))
       return bad(fmt::format("section {} offset + size", i), s.sh_offset + s.sh_size, "must lie within the file");
-    out.sections.push_back({{}, s.sh_type, s.sh_addr, s.sh_offset, s.sh_type == SHT_NOBITS ? 0 : s.sh_size, s.sh_entsize, s.sh_link});
+    out.sections.push_back(
+        {{}, s.sh_type, s.sh_addr, s.sh_offset, s.sh_type == SHT_NOBITS ? 0 : s.sh_size, s.sh_entsize, s.sh_link});
     names.push_back(s.sh_name);
   }
   if (h.e_shstrndx < out.sections.size()) {
@@ -102,7 +108,8 @@ void load_symbols(const Reader& file, const ElfSection& section, ElfFile& out) {
     auto s = file.at<Elf64_Sym>(section.offset + at);
     uint8_t type = ELF64_ST_TYPE(s.st_info);
     if (s.st_shndx == SHN_UNDEF || (type != STT_OBJECT && type != STT_FUNC && type != STT_NOTYPE)) continue;
-    if (std::string name = text_at(text, s.st_name); !name.empty()) out.symbols.push_back({name, s.st_value, s.st_size, type == STT_FUNC});
+    if (std::string name = text_at(text, s.st_name); !name.empty())
+      out.symbols.push_back({name, s.st_value, s.st_size, type == STT_FUNC});
   }
 }
 
@@ -112,14 +119,17 @@ Status load_relocations(const Reader& file, const ElfSection& section, ElfFile& 
     uint64_t value = 0;
     if (uint32_t symbol = ELF64_R_SYM(r.r_info); symbol != 0 && section.link < out.sections.size()) {
       const ElfSection& table = out.sections[section.link];
-      if ((uint64_t(symbol) + 1) * sizeof(Elf64_Sym) > table.size) return bad("relocation symbol", symbol, "not in the symbol table");
+      if ((uint64_t(symbol) + 1) * sizeof(Elf64_Sym) > table.size)
+        return bad("relocation symbol", symbol, "not in the symbol table");
       auto s = file.at<Elf64_Sym>(table.offset + uint64_t(symbol) * sizeof(Elf64_Sym));
-      if (s.st_shndx == SHN_UNDEF) return Error{fmt::format("code object: undefined symbol number {} is used by a relocation", symbol)};
+      if (s.st_shndx == SHN_UNDEF)
+        return Error{fmt::format("code object: undefined symbol number {} is used by a relocation", symbol)};
       value = s.st_value;
     }
     uint32_t type = ELF64_R_TYPE(r.r_info);
     uint64_t bytes = (type == 3 || type == 5 || type == 13) ? 8 : 4;
-    if (r.r_offset > out.image.size() || bytes > out.image.size() - r.r_offset) return bad("relocation offset", r.r_offset, "outside the image");
+    if (r.r_offset > out.image.size() || bytes > out.image.size() - r.r_offset)
+      return bad("relocation offset", r.r_offset, "outside the image");
     out.relocations.push_back({r.r_offset, type, value, r.r_addend});
   }
   return Unit{};
@@ -146,7 +156,8 @@ const ElfSection* ElfFile::find_section(std::string_view name) const {
 
 Result<ElfFile> ElfFile::parse(std::span<const uint8_t> bytes) {
   Reader file(bytes);
-  if (!file.holds(0, sizeof(Elf64_Ehdr))) return Error{fmt::format("code object: {} bytes are too short for an ELF header", bytes.size())};
+  if (!file.holds(0, sizeof(Elf64_Ehdr)))
+    return Error{fmt::format("code object: {} bytes are too short for an ELF header", bytes.size())};
   auto header = file.at<Elf64_Ehdr>(0);
   if (auto s = check_header(file, header); !s) return Error{s.error()};
   ElfFile out;

@@ -1,6 +1,5 @@
-#include <llvm/BinaryFormat/MsgPackDocument.h>
-
 #include <fmt/format.h>
+#include <llvm/BinaryFormat/MsgPackDocument.h>
 
 #include "loader/elf.h"
 
@@ -34,8 +33,9 @@ void read_arguments(DocNode& entry, Kernel& kernel) {
   DocNode* arguments = field(entry, ".args");
   if (!arguments || arguments->getKind() != Type::Array) return;
   for (DocNode& argument : arguments->getArray())
-    kernel.arguments.push_back({text(argument, ".name"), text(argument, ".value_kind"), text(argument, ".address_space"),
-                                number(argument, ".offset"), number(argument, ".size")});
+    kernel.arguments.push_back({text(argument, ".name"), text(argument, ".value_kind"),
+                                text(argument, ".address_space"), number(argument, ".offset"),
+                                number(argument, ".size")});
 }
 
 void read_kernel(DocNode& entry, Kernel& kernel) {
@@ -49,7 +49,8 @@ void read_kernel(DocNode& entry, Kernel& kernel) {
   DocNode* required = field(entry, ".reqd_workgroup_size");
   if (required && required->getKind() == Type::Array && required->getArray().size() == 3)
     for (int i = 0; i < 3; ++i)
-      if (DocNode& n = required->getArray()[i]; n.getKind() == Type::UInt) kernel.required_workgroup_size[i] = static_cast<uint32_t>(n.getUInt());
+      if (DocNode& n = required->getArray()[i]; n.getKind() == Type::UInt)
+        kernel.required_workgroup_size[i] = static_cast<uint32_t>(n.getUInt());
   read_arguments(entry, kernel);
 }
 
@@ -58,7 +59,8 @@ void read_kernel(DocNode& entry, Kernel& kernel) {
 Status read_metadata(std::span<const uint8_t> note, std::vector<Kernel>& kernels) {
   llvm::msgpack::Document document;
   llvm::StringRef blob(reinterpret_cast<const char*>(note.data()), note.size());
-  if (!document.readFromBlob(blob, false)) return Error{fmt::format("code object: the metadata note ({} bytes) is not valid msgpack", note.size())};
+  if (!document.readFromBlob(blob, false))
+    return Error{fmt::format("code object: the metadata note ({} bytes) is not valid msgpack", note.size())};
   DocNode* list = field(document.getRoot(), "amdhsa.kernels");
   if (!list || list->getKind() != Type::Array) return Unit{};
   for (DocNode& entry : list->getArray()) {

@@ -1,11 +1,10 @@
 #include "crest_sim/memory.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace crest_sim {
 namespace {
@@ -16,7 +15,8 @@ constexpr uint64_t kPage = 4096;
 uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
 std::string title(const Allocation& a) {
-  return fmt::format("allocation {}{}{} [{:#x}, {:#x}) of {} bytes", a.id, a.name.empty() ? "" : " ", a.name, a.base, a.end(), a.bytes);
+  return fmt::format("allocation {}{}{} [{:#x}, {:#x}) of {} bytes", a.id, a.name.empty() ? "" : " ", a.name, a.base,
+                     a.end(), a.bytes);
 }
 
 }  // namespace
@@ -38,9 +38,11 @@ std::string AllocationTable::describe(uint64_t address) const {
     if (address < below.end())
       return fmt::format("{} bytes into {}{}", address - below.base, below.freed ? "freed " : "", title(below));
     if (above == ranges_.end() || address - below.end() <= above->base - address)
-      return fmt::format("{} bytes behind the end of {}{}", address - below.end(), below.freed ? "freed " : "", title(below));
+      return fmt::format("{} bytes behind the end of {}{}", address - below.end(), below.freed ? "freed " : "",
+                         title(below));
   }
-  if (above != ranges_.end()) return fmt::format("{} bytes before {}{}", above->base - address, above->freed ? "freed " : "", title(*above));
+  if (above != ranges_.end())
+    return fmt::format("{} bytes before {}{}", above->base - address, above->freed ? "freed " : "", title(*above));
   return "no allocation exists";
 }
 
@@ -67,7 +69,8 @@ Result<uint64_t> Memory::allocate(uint64_t bytes, AllocationKind kind, std::stri
   uint64_t base = round_up(next_, bytes >= kPage ? kPage : 256);
   uint64_t left = arena_ + arena_bytes_ - base;
   if (bytes > left || left - bytes < 2 * kRedZone)
-    return Error{fmt::format("cannot allocate {} bytes of device memory: {} bytes of address space are left", bytes, left)};
+    return Error{
+        fmt::format("cannot allocate {} bytes of device memory: {} bytes of address space are left", bytes, left)};
   next_ = base + std::max<uint64_t>(bytes, 1) + kRedZone;
   insert({base, bytes, kind, next_id_++, device, std::move(name), false});
   return base;
@@ -75,7 +78,8 @@ Result<uint64_t> Memory::allocate(uint64_t bytes, AllocationKind kind, std::stri
 
 Status Memory::free(uint64_t base) {
   std::lock_guard lock(mutex_);
-  auto it = std::lower_bound(ranges_.begin(), ranges_.end(), base, [](const Allocation& a, uint64_t value) { return a.base < value; });
+  auto it = std::lower_bound(ranges_.begin(), ranges_.end(), base,
+                             [](const Allocation& a, uint64_t value) { return a.base < value; });
   for (; it != ranges_.end() && it->base == base; ++it) {
     Allocation& a = *it;
     if (a.kind == AllocationKind::kHostRegistered) continue;
@@ -94,7 +98,8 @@ Status Memory::register_host(void* pointer, uint64_t bytes, std::string name) {
   std::lock_guard lock(mutex_);
   uint64_t base = reinterpret_cast<uint64_t>(pointer);
   for (const Allocation& a : ranges_)
-    if (!a.freed && base < a.end() && a.base < base + bytes) return Error{fmt::format("host memory {:#x} overlaps {}", base, title(a))};
+    if (!a.freed && base < a.end() && a.base < base + bytes)
+      return Error{fmt::format("host memory {:#x} overlaps {}", base, title(a))};
   insert({base, bytes, AllocationKind::kHostRegistered, next_id_++, -1, std::move(name), false});
   return Unit{};
 }
@@ -104,7 +109,8 @@ Status Memory::unregister_host(void* pointer) {
   auto it = std::find_if(ranges_.begin(), ranges_.end(), [&](const Allocation& a) {
     return a.base == reinterpret_cast<uint64_t>(pointer) && a.kind == AllocationKind::kHostRegistered;
   });
-  if (it == ranges_.end()) return Error{fmt::format("{:#x} is not registered host memory", reinterpret_cast<uint64_t>(pointer))};
+  if (it == ranges_.end())
+    return Error{fmt::format("{:#x} is not registered host memory", reinterpret_cast<uint64_t>(pointer))};
   ranges_.erase(it);
   table_ = nullptr;
   return Unit{};

@@ -1,10 +1,10 @@
 #include "crest_sim/device.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <map>
 #include <mutex>
-
-#include <fmt/format.h>
 
 #include "run/levels.h"
 #include "run/scheduler.h"
@@ -84,7 +84,8 @@ void fill_hidden(const Kernel& k, const LaunchConfig& c, std::vector<uint8_t>& o
 }
 
 /// The AQL packet that kernels with a dispatch pointer read.
-std::vector<uint8_t> dispatch_packet(const LaunchConfig& c, const Kernel& k, uint64_t kernarg, uint64_t image, uint32_t lds) {
+std::vector<uint8_t> dispatch_packet(const LaunchConfig& c, const Kernel& k, uint64_t kernarg, uint64_t image,
+                                     uint32_t lds) {
   std::vector<uint8_t> p(64);
   put(p, 4, static_cast<uint16_t>(c.block.x));
   put(p, 6, static_cast<uint16_t>(c.block.y));
@@ -101,17 +102,24 @@ std::vector<uint8_t> dispatch_packet(const LaunchConfig& c, const Kernel& k, uin
 
 std::string check_launch(const Kernel& k, const LaunchConfig& c, const TargetInfo& target, size_t argument_bytes) {
   auto zero = [](const Dim3& d) { return d.x == 0 || d.y == 0 || d.z == 0; };
-  if (zero(c.grid) || zero(c.block)) return fmt::format("grid ({}, {}, {}) and block ({}, {}, {}) must not have a zero", c.grid.x, c.grid.y, c.grid.z, c.block.x, c.block.y, c.block.z);
+  if (zero(c.grid) || zero(c.block))
+    return fmt::format("grid ({}, {}, {}) and block ({}, {}, {}) must not have a zero", c.grid.x, c.grid.y, c.grid.z,
+                       c.block.x, c.block.y, c.block.z);
   uint64_t block = uint64_t(c.block.x) * c.block.y * c.block.z;
   uint64_t limit = k.max_flat_workgroup_size ? std::min<uint64_t>(k.max_flat_workgroup_size, 1024) : 1024;
   if (c.block.x > 1024 || c.block.y > 1024 || c.block.z > 1024 || block > limit)
-    return fmt::format("block ({}, {}, {}) has {} work-items; the kernel allows {}", c.block.x, c.block.y, c.block.z, block, limit);
+    return fmt::format("block ({}, {}, {}) has {} work-items; the kernel allows {}", c.block.x, c.block.y, c.block.z,
+                       block, limit);
   const uint32_t* required = k.required_workgroup_size;
   if (required[0] && (required[0] != c.block.x || required[1] != c.block.y || required[2] != c.block.z))
-    return fmt::format("block ({}, {}, {}): the kernel requires ({}, {}, {})", c.block.x, c.block.y, c.block.z, required[0], required[1], required[2]);
+    return fmt::format("block ({}, {}, {}): the kernel requires ({}, {}, {})", c.block.x, c.block.y, c.block.z,
+                       required[0], required[1], required[2]);
   uint64_t lds = uint64_t(k.descriptor.group_segment_bytes) + c.dynamic_lds_bytes;
-  if (lds > target.lds_bytes) return fmt::format("{} bytes of LDS ({} static, {} dynamic); {} has {}", lds, k.descriptor.group_segment_bytes, c.dynamic_lds_bytes, target.name, target.lds_bytes);
-  if (argument_bytes < k.explicit_bytes()) return fmt::format("{} bytes of arguments; the kernel takes {}", argument_bytes, k.explicit_bytes());
+  if (lds > target.lds_bytes)
+    return fmt::format("{} bytes of LDS ({} static, {} dynamic); {} has {}", lds, k.descriptor.group_segment_bytes,
+                       c.dynamic_lds_bytes, target.name, target.lds_bytes);
+  if (argument_bytes < k.explicit_bytes())
+    return fmt::format("{} bytes of arguments; the kernel takes {}", argument_bytes, k.explicit_bytes());
   return {};
 }
 
@@ -133,7 +141,8 @@ Module::~Module() {
 const Instruction* Module::code_for(const Kernel& kernel) const {
   const Code& code = object_->code(kernel.wave_size);
   std::lock_guard lock(patched_->mutex);
-  if (auto it = patched_->code.find(&kernel); it != patched_->code.end()) return it->second.empty() ? code.instructions.data() : it->second.data();
+  if (auto it = patched_->code.find(&kernel); it != patched_->code.end())
+    return it->second.empty() ? code.instructions.data() : it->second.data();
   std::vector<Instruction>& copy = patched_->code[&kernel];
   auto [first, end] = reachable(*object_, code, kernel);
   for (size_t n = first; n < end; ++n) {
@@ -157,7 +166,8 @@ Result<std::shared_ptr<Module>> Device::load(std::span<const uint8_t> data) {
   if (!object) return Error{object.error()};
   if ((*object)->target().arch != target_->arch)
     return Error{fmt::format("code object for {} cannot run on {}", (*object)->target().name, target_->name)};
-  auto base = memory_->allocate(std::max<uint64_t>((*object)->image().size(), 4096), AllocationKind::kCode, "code object", ordinal_);
+  auto base = memory_->allocate(std::max<uint64_t>((*object)->image().size(), 4096), AllocationKind::kCode,
+                                "code object", ordinal_);
   if (!base) return Error{base.error()};
   auto module = std::shared_ptr<Module>(new Module);
   module->object_ = *object;
@@ -171,12 +181,15 @@ Result<std::shared_ptr<Module>> Device::load(std::span<const uint8_t> data) {
   return module;
 }
 
-LaunchResult Device::launch(const Module& module, std::string_view name, const LaunchConfig& config, std::span<const uint8_t> arguments) {
+LaunchResult Device::launch(const Module& module, std::string_view name, const LaunchConfig& config,
+                            std::span<const uint8_t> arguments) {
   const Kernel* kernel = module.object().find_kernel(name);
   if (!kernel) return refuse(name, "the code object has no such kernel");
-  if (std::string problem = check_launch(*kernel, config, *target_, arguments.size()); !problem.empty()) return refuse(name, problem);
+  if (std::string problem = check_launch(*kernel, config, *target_, arguments.size()); !problem.empty())
+    return refuse(name, problem);
   auto begin = std::chrono::steady_clock::now();
-  std::vector<uint8_t> kernarg(std::max<size_t>({arguments.size(), kernel->kernarg_segment_size, kernel->descriptor.kernarg_bytes, 16}));
+  std::vector<uint8_t> kernarg(
+      std::max<size_t>({arguments.size(), kernel->kernarg_segment_size, kernel->descriptor.kernarg_bytes, 16}));
   std::copy(arguments.begin(), arguments.end(), kernarg.begin());
   fill_hidden(*kernel, config, kernarg);
   kernarg.resize((kernarg.size() + 63) / 64 * 64);

@@ -6,28 +6,45 @@
 
 namespace crest_sim {
 
-void raise_fault(const Wave& wave, const Instruction& instruction, FaultKind kind, int lane, uint64_t address, const char* message) {
+void raise_fault(const Wave& wave, const Instruction& instruction, FaultKind kind, int lane, uint64_t address,
+                 const char* message) {
   throw FaultException{kind, &instruction, &wave, lane, address, message};
 }
 
 void raise_global(const Wave& wave, const Instruction& instruction, int lane, uint64_t address, uint32_t bytes) {
-  throw FaultException{FaultKind::kGlobalAddress, &instruction, &wave, lane, address,
-                       fmt::format("access of {} bytes at {:#x} outside every allocation: {}", bytes, address, wave.workgroup->memory->describe(address))};
+  throw FaultException{FaultKind::kGlobalAddress,
+                       &instruction,
+                       &wave,
+                       lane,
+                       address,
+                       fmt::format("access of {} bytes at {:#x} outside every allocation: {}", bytes, address,
+                                   wave.workgroup->memory->describe(address))};
 }
 
 void raise_lds(const Wave& wave, const Instruction& instruction, int lane, uint64_t address, uint32_t bytes) {
-  throw FaultException{FaultKind::kLdsAddress, &instruction, &wave, lane, address,
-                       fmt::format("access of {} bytes at LDS offset {:#x}: the workgroup has {} bytes, and atomics must be aligned", bytes, address,
-                                   wave.workgroup->lds_bytes)};
+  throw FaultException{
+      FaultKind::kLdsAddress,
+      &instruction,
+      &wave,
+      lane,
+      address,
+      fmt::format("access of {} bytes at LDS offset {:#x}: the workgroup has {} bytes, and atomics must be aligned",
+                  bytes, address, wave.workgroup->lds_bytes)};
 }
 
 void raise_scratch(const Wave& wave, const Instruction& instruction, int lane, uint64_t address, uint32_t bytes) {
-  throw FaultException{FaultKind::kScratchAddress, &instruction, &wave, lane, address,
-                       fmt::format("access of {} bytes at scratch offset {:#x}: a lane has {} bytes", bytes, address, wave.workgroup->scratch_bytes)};
+  throw FaultException{FaultKind::kScratchAddress,
+                       &instruction,
+                       &wave,
+                       lane,
+                       address,
+                       fmt::format("access of {} bytes at scratch offset {:#x}: a lane has {} bytes", bytes, address,
+                                   wave.workgroup->scratch_bytes)};
 }
 
 void set_mode(Wave& wave, uint32_t mode) {
-  // MODE rounds to nearest, +inf, -inf, zero; MXCSR orders -inf before +inf. Denormal fields: bit 0 inputs, bit 1 results.
+  // MODE rounds to nearest, +inf, -inf, zero; MXCSR orders -inf before +inf. Denormal fields: bit 0 inputs, bit 1
+  // results.
   constexpr uint32_t kRounding[4] = {0, 2, 1, 3};
   auto control = [&](uint32_t round, uint32_t denormals) {
     return 0x1f80u | kRounding[round] << 13 | (denormals & 1 ? 0u : 0x40u) | (denormals & 2 ? 0u : 0x8000u);
@@ -55,7 +72,8 @@ std::string Fault::to_string() const {
   if (kind == FaultKind::kNone) return "no fault";
   std::string out = fmt::format("kernel {}: {}", kernel, message);
   if (wave < 0) return out;
-  out += fmt::format(" [pc {:#x}: {}; workgroup ({}, {}, {}), wave {}", pc, disassembly, workgroup.x, workgroup.y, workgroup.z, wave);
+  out += fmt::format(" [pc {:#x}: {}; workgroup ({}, {}, {}), wave {}", pc, disassembly, workgroup.x, workgroup.y,
+                     workgroup.z, wave);
   if (lane >= 0) out += fmt::format(", lane {}", lane);
   return out + "]";
 }

@@ -16,12 +16,16 @@ struct FaultException {
   std::string message;
 };
 
-[[noreturn]] void raise_fault(const Wave& wave, const Instruction& instruction, FaultKind kind, int lane, uint64_t address, const char* message);
+[[noreturn]] void raise_fault(const Wave& wave, const Instruction& instruction, FaultKind kind, int lane,
+                              uint64_t address, const char* message);
 
 /// Out-of-line parts of handlers that need no speed; compiled once.
-[[noreturn]] void raise_global(const Wave& wave, const Instruction& instruction, int lane, uint64_t address, uint32_t bytes);
-[[noreturn]] void raise_lds(const Wave& wave, const Instruction& instruction, int lane, uint64_t address, uint32_t bytes);
-[[noreturn]] void raise_scratch(const Wave& wave, const Instruction& instruction, int lane, uint64_t address, uint32_t bytes);
+[[noreturn]] void raise_global(const Wave& wave, const Instruction& instruction, int lane, uint64_t address,
+                               uint32_t bytes);
+[[noreturn]] void raise_lds(const Wave& wave, const Instruction& instruction, int lane, uint64_t address,
+                            uint32_t bytes);
+[[noreturn]] void raise_scratch(const Wave& wave, const Instruction& instruction, int lane, uint64_t address,
+                                uint32_t bytes);
 
 /// Sets MODE and the host control words that follow from it.
 void set_mode(Wave& wave, uint32_t mode);

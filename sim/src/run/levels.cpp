@@ -7,7 +7,7 @@ namespace crest_sim {
 
 #define CREST_SIM_DECLARE(level) \
   namespace level_##level {      \
-  extern const Level kLevel;     \
+    extern const Level kLevel;   \
   }
 #if CREST_SIM_HAVE_V2
 CREST_SIM_DECLARE(v2)

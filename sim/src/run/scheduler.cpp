@@ -38,7 +38,12 @@ class FanOut : public WorkgroupObserver {
 
 Scheduler::Scheduler(LaunchContext& context, const LaunchConfig& config, const Kernel& kernel, const Instruction* code,
                      std::shared_ptr<const AllocationTable> memory, uint32_t scratch_bytes)
-    : context_(context), config_(config), kernel_(kernel), code_(code), memory_(std::move(memory)), scratch_bytes_((scratch_bytes + 3) & ~3u) {
+    : context_(context),
+      config_(config),
+      kernel_(kernel),
+      code_(code),
+      memory_(std::move(memory)),
+      scratch_bytes_((scratch_bytes + 3) & ~3u) {
   block_size_ = config.block.x * config.block.y * config.block.z;
   wave_count_ = (block_size_ + kernel.wave_size - 1) / kernel.wave_size;
   rows_ = kernel.agprs ? 256 + kernel.agprs : kernel.vgprs;
@@ -49,7 +54,8 @@ Scheduler::Scheduler(LaunchContext& context, const LaunchConfig& config, const K
 }
 
 LaunchResult Scheduler::run() {
-  size_t threads = config_.threads > 0 ? static_cast<size_t>(config_.threads) : std::max(1u, std::thread::hardware_concurrency());
+  size_t threads =
+      config_.threads > 0 ? static_cast<size_t>(config_.threads) : std::max(1u, std::thread::hardware_concurrency());
   threads = std::min<uint64_t>(threads, total_);
   std::vector<std::thread> helpers;
   for (size_t t = 1; t < threads; ++t) helpers.emplace_back([this] { work(); });
@@ -101,7 +107,8 @@ std::unique_ptr<Scheduler::Resident> Scheduler::take(std::unique_lock<std::mutex
       changed_.wait(lock);
       continue;
     } else if (!parked_.empty()) {  // next round
-      std::sort(parked_.begin(), parked_.end(), [](const auto& a, const auto& b) { return a->workgroup.sequence < b->workgroup.sequence; });
+      std::sort(parked_.begin(), parked_.end(),
+                [](const auto& a, const auto& b) { return a->workgroup.sequence < b->workgroup.sequence; });
       waiting_ = std::move(parked_);
       parked_.clear();
       next_waiting_ = 0;
@@ -130,7 +137,8 @@ void Scheduler::wait_for_turn(const Workgroup& workgroup) {
 
 void Scheduler::start(Resident& resident, uint64_t linear) {
   Workgroup& g = resident.workgroup;
-  g.id = {static_cast<uint32_t>(linear % config_.grid.x), static_cast<uint32_t>(linear / config_.grid.x % config_.grid.y),
+  g.id = {static_cast<uint32_t>(linear % config_.grid.x),
+          static_cast<uint32_t>(linear / config_.grid.x % config_.grid.y),
           static_cast<uint32_t>(linear / config_.grid.x / config_.grid.y)};
   g.linear = linear;
   g.launch = &context_;
@@ -146,7 +154,8 @@ void Scheduler::start(Resident& resident, uint64_t linear) {
   g.scratch_storage.assign(size_t(scratch_bytes_) * lanes * wave_count_, 0xcd);
   g.scratch = g.scratch_storage.data();
   g.scratch_bytes = scratch_bytes_;
-  if (!g.registers) g.registers.reset(static_cast<uint32_t*>(std::aligned_alloc(64, size_t(wave_count_) * rows_ * lanes * 4)));
+  if (!g.registers)
+    g.registers.reset(static_cast<uint32_t*>(std::aligned_alloc(64, size_t(wave_count_) * rows_ * lanes * 4)));
   g.waves.resize(wave_count_);
   for (uint32_t n = 0; n < wave_count_; ++n) start_wave(g, n);
   resident.observers.clear();
@@ -200,17 +209,18 @@ void Scheduler::load_scalars(Wave& w, const Workgroup& g) {
     n += 2;
   };
   uint64_t dispatch_packet = context_.kernarg_base + context_.kernarg_bytes;
-  if (d.properties & 1) put64(0), put64(0);           // private segment buffer: not used with architected flat scratch
+  if (d.properties & 1) put64(0), put64(0);  // private segment buffer: not used with architected flat scratch
   if (d.properties & 2) put64(dispatch_packet);
-  if (d.properties & 4) put64(0);                     // queue pointer
+  if (d.properties & 4) put64(0);  // queue pointer
   if (d.properties & 8) put64(context_.kernarg_base);
-  if (d.properties & 16) put64(0);                    // dispatch id
-  if (d.properties & 32) put64(0);                    // flat scratch init
+  if (d.properties & 16) put64(0);  // dispatch id
+  if (d.properties & 32) put64(0);  // flat scratch init
   if (d.properties & 64) w.s[n++] = scratch_bytes_;
   uint32_t preload = d.preload & 127, from = d.preload >> 7;
   for (uint32_t k = 0; k < preload && n < 32; ++k, ++n) {
     uint64_t at = uint64_t(from + k) * 4;
-    if (at + 4 <= context_.kernarg_bytes) std::memcpy(&w.s[n], reinterpret_cast<const void*>(context_.kernarg_base + at), 4);
+    if (at + 4 <= context_.kernarg_bytes)
+      std::memcpy(&w.s[n], reinterpret_cast<const void*>(context_.kernarg_base + at), 4);
   }
   n = d.user_sgprs();
   if (d.rsrc2 & (1u << 7)) w.s[n++] = g.id.x;
@@ -258,7 +268,8 @@ Scheduler::Turn Scheduler::run_turn(Resident& resident) {
       if (stopped_) break;
       uint64_t all = count();
       if (config_.max_wave_instructions && all > config_.max_wave_instructions)
-        raise_fault(g.waves[0], *g.waves[0].pc, FaultKind::kDeadlock, -1, all, "the workgroup has executed more instructions than the launch allows");
+        raise_fault(g.waves[0], *g.waves[0].pc, FaultKind::kDeadlock, -1, all,
+                    "the workgroup has executed more instructions than the launch allows");
       std::lock_guard lock(mutex_);
       instructions_ += all - begin;
       return Turn::kParked;
@@ -270,7 +281,8 @@ Scheduler::Turn Scheduler::run_turn(Resident& resident) {
 }
 
 void Scheduler::finish(Resident& resident) {
-  for (size_t k = 0; k < resident.observers.size(); ++k) config_.observers[k]->end_workgroup(resident.workgroup, std::move(resident.observers[k]));
+  for (size_t k = 0; k < resident.observers.size(); ++k)
+    config_.observers[k]->end_workgroup(resident.workgroup, std::move(resident.observers[k]));
   resident.observers.clear();
 }
 

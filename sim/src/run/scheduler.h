@@ -2,9 +2,9 @@
 //
 // Workgroups are taken in dispatch order. Operations whose order shows in memory (floating-point and returning atomics,
 // coherent loads) wait until every workgroup before this one has finished its turn, so they happen in dispatch order
-// whatever the number of threads. A workgroup that seems to wait for another one (sleeps, polls) or has run for very long is
-// put aside ("parked") and goes on in the next round, after all others had theirs; so workgroups that wait for later ones make
-// progress. Who takes part in a round depends on the program only.
+// whatever the number of threads. A workgroup that seems to wait for another one (sleeps, polls) or has run for very
+// long is put aside ("parked") and goes on in the next round, after all others had theirs; so workgroups that wait for
+// later ones make progress. Who takes part in a round depends on the program only.
 #pragma once
 
 #include <atomic>
