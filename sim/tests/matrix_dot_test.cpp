@@ -70,6 +70,39 @@ TEST(FloatDot, Rdna3SinglePrecisionResults) {
   }
 }
 
+/// Both halves of a dual-issued pair read before either writes.
+TEST(FloatDot, Rdna3DualIssue) {
+  for (const bool bf16 : {false, true}) {
+    LaneCheck check{.arch = Arch::kGfx1100, .lanes = 32};
+    check.text = std::string("v_dual_dot2acc_f32_") + (bf16 ? "bf16" : "f16") + " v0, v1, v2 :: v_dual_mov_b32 v3, v0";
+    check.fill = operands(bf16 ? kBf16 : kF16, false);
+    check.expected = [&](const LaneView& r) -> Writes {
+      const auto [a, b] = factors(r, kForms[0]);
+      return {{0, rdna3_dot2(a, b, r.v(0), bf16, DotResult::kF32)}, {3, r.v(0)}};
+    };
+    run_check(check);
+  }
+}
+
+TEST(FloatDot, ClampKeepsZeroToOne) {
+  for (const Arch arch : {Arch::kGfx1100, Arch::kGfx942}) {
+    LaneCheck check{
+        .arch = arch, .lanes = arch == Arch::kGfx942 ? 64 : 32, .text = "v_dot2_f32_f16 v0, v1, v2, v3 clamp"};
+    // Half of 1 and quarter sums: exact in every rule, on both sides of both limits.
+    check.fill = [](std::mt19937& random, int reg) {
+      if (reg == 3) return 0x3f000000u;
+      if (reg == 2) return 0x38003800u;
+      return random() % 2 ? 0x3c003c00u : random() % 2 ? 0x34003400u : 0xbc00bc00u;
+    };
+    check.expected = [](const LaneView& r) -> Writes {
+      const double x = 0.5 + decode(kF16, r.v(1) & 0xffff).value();
+      const double want = x > 1 ? 1 : x < 0 ? 0 : x;
+      return {{0, std::bit_cast<uint32_t>(float(want))}};
+    };
+    run_check(check);
+  }
+}
+
 TEST(FloatDot, Rdna3HalfPrecisionResults) {
   for (const int lanes : {32, 64}) {
     for (const bool bf16 : {false, true}) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <map>
+#include <tuple>
 
 #include "assemble.h"
 #include "machine.h"
@@ -33,6 +35,36 @@ Sizes sizes(const Instruction& in) {
   return {in.kind == MatrixKind::kSparse ? a / 2 : a, b, in.d_values() * (in.d == "f64" ? 2 : 1)};
 }
 
+/// Assembles many lines with few runs of the assembler: tests go through their lines twice, and the first time `ready`
+/// only takes notes.
+class Batch {
+ public:
+  bool ready(const Instruction& in, const std::string& text) {
+    if (assembled_) return true;
+    lines_[{in.arch, in.lanes}].push_back(text);
+    return false;
+  }
+  void assemble() {
+    for (const auto& [machine, texts] : lines_) {
+      const auto lines = test::assemble(std::string(target_info(machine.first).name), uint32_t(machine.second), texts);
+      for (size_t i = 0; i < texts.size(); ++i) bytes_[{machine.first, machine.second, texts[i]}] = lines.at(i).bytes;
+    }
+    assembled_ = true;
+  }
+  const std::vector<uint8_t>& bytes(const Instruction& in, const std::string& text) const {
+    return bytes_.at({in.arch, in.lanes, text});
+  }
+
+ private:
+  std::map<std::pair<Arch, int>, std::vector<std::string>> lines_;
+  std::map<std::tuple<Arch, int, std::string>, std::vector<uint8_t>> bytes_;
+  bool assembled_ = false;
+};
+
+std::vector<uint8_t> assemble_one(const Instruction& in, const std::string& text) {
+  return test::assemble(std::string(target_info(in.arch).name), uint32_t(in.lanes), {text}).at(0).bytes;
+}
+
 /// Executes `text` and returns the registers of the destination (first register `d`, or 256 + number for AGPRs).
 class Runner {
  public:
@@ -42,19 +74,15 @@ class Runner {
       for (int lane = 0; lane < lanes_; ++lane) machine_.v(reg, lane) = random() & 0x3fff3fffu;
     }
   }
-  void run(const Instruction& in, const std::string& text) {
-    const auto lines = test::assemble(std::string(target_info(in.arch).name), uint32_t(lanes_), {text});
-    ASSERT_FALSE(lines.at(0).bytes.empty()) << text << " is not an instruction of " << target_info(in.arch).name;
-    const test::Decoded decoded = test::decode_one(target_info(in.arch), uint32_t(lanes_), lines[0].bytes);
+  void run(const Instruction& in, const std::string& text, const std::vector<uint8_t>& bytes) {
+    ASSERT_FALSE(bytes.empty()) << text << " is not an instruction of " << target_info(in.arch).name;
+    const test::Decoded decoded = test::decode_one(target_info(in.arch), uint32_t(lanes_), bytes);
     ASSERT_TRUE(decoded.ok) << decoded.problem;
     machine_.set_exec(0x5555);  // matrix instructions ignore EXEC
     machine_.run(decoded);
   }
   Rows rows(int reg, int count) {
     return {machine_.wave.v + size_t(reg) * size_t(lanes_), machine_.wave.v + size_t(reg + count) * size_t(lanes_)};
-  }
-  void set_rows(int reg, const Rows& rows) {
-    std::copy(rows.begin(), rows.end(), machine_.wave.v + size_t(reg) * size_t(lanes_));
   }
 
  private:
@@ -91,7 +119,7 @@ crest_sim::Instruction format_modifiers(const Instruction& in) {
   return m;
 }
 
-TEST(MatrixInstruction, EveryMnemonicRunsFromItsEncoding) {
+void run_every_mnemonic(Batch& batch) {
   uint32_t seed = 0;
   for (const Instruction& in : all_instructions()) {
     const Sizes n = sizes(in);
@@ -109,6 +137,7 @@ TEST(MatrixInstruction, EveryMnemonicRunsFromItsEncoding) {
         text += ", " + tuple(file, 32, n.d);
       if (scaled) text += ", v121, v122 op_sel:[1,0] op_sel_hi:[0,1]";
       text += format_text(in);
+      if (!batch.ready(in, text)) continue;
       Runner runner(in, ++seed);
       const Rows a = runner.rows(base + 64, n.a), b = runner.rows(96, n.b),
                  c = runner.rows(base + (sparse ? 0 : 32), n.d);
@@ -120,7 +149,7 @@ TEST(MatrixInstruction, EveryMnemonicRunsFromItsEncoding) {
         modifiers.src[4].mods = kHighHi;
       }
       const Rows before = runner.rows(base, 32);
-      ASSERT_NO_FATAL_FAILURE(runner.run(in, text)) << text;
+      ASSERT_NO_FATAL_FAILURE(runner.run(in, text, batch.bytes(in, text))) << text;
       Rows want = direct(in, a, b, c, index, modifiers, scale_a, scale_b);
       if (in.d == "f16" || in.d == "bf16") {  // upper halves stay
         for (size_t at = 0; at < want.size(); ++at) want[at] = (want[at] & 0xffff) | (before[at] & 0xffff0000u);
@@ -130,7 +159,14 @@ TEST(MatrixInstruction, EveryMnemonicRunsFromItsEncoding) {
   }
 }
 
-TEST(MatrixInstruction, InlineConstantsAsC) {
+TEST(MatrixInstruction, EveryMnemonicRunsFromItsEncoding) {
+  Batch batch;
+  run_every_mnemonic(batch);
+  batch.assemble();
+  run_every_mnemonic(batch);
+}
+
+void run_inline_constants(Batch& batch) {
   uint32_t seed = 1000;
   for (const Instruction& in : all_instructions()) {
     if (in.kind == MatrixKind::kSparse) continue;
@@ -143,6 +179,7 @@ TEST(MatrixInstruction, InlineConstantsAsC) {
                          tuple("v", 96, n.b) + ", " + constant;
       if (in.kind == MatrixKind::kScaled) text += ", v121, v122";
       text += format_text(in);
+      if (!batch.ready(in, text)) continue;
       Runner runner(in, ++seed);
       const double value = std::stod(constant);
       Rows c(size_t(n.d * in.lanes));
@@ -156,7 +193,7 @@ TEST(MatrixInstruction, InlineConstantsAsC) {
       const Rows a = runner.rows(64, n.a), b = runner.rows(96, n.b), before = runner.rows(0, n.d);
       const Rows scale_a = in.kind == MatrixKind::kScaled ? runner.rows(121, 1) : Rows{};
       const Rows scale_b = in.kind == MatrixKind::kScaled ? runner.rows(122, 1) : Rows{};
-      ASSERT_NO_FATAL_FAILURE(runner.run(in, text)) << text;
+      ASSERT_NO_FATAL_FAILURE(runner.run(in, text, batch.bytes(in, text))) << text;
       Rows want = direct(in, a, b, c, {}, format_modifiers(in), scale_a, scale_b);
       if (in.d == "f16" || in.d == "bf16") {
         for (size_t at = 0; at < want.size(); ++at) want[at] = (want[at] & 0xffff) | (before[at] & 0xffff0000u);
@@ -164,6 +201,13 @@ TEST(MatrixInstruction, InlineConstantsAsC) {
       EXPECT_EQ(runner.rows(0, n.d), want) << text;
     }
   }
+}
+
+TEST(MatrixInstruction, InlineConstantsAsC) {
+  Batch batch;
+  run_inline_constants(batch);
+  batch.assemble();
+  run_inline_constants(batch);
 }
 
 TEST(MatrixInstruction, ModifiersReachTheOperation) {
@@ -194,7 +238,7 @@ TEST(MatrixInstruction, ModifiersReachTheOperation) {
     const Rows a = runner.rows(64, n.a), b = runner.rows(96, n.b), c = runner.rows(32, n.d);
     const std::string text = in.mnemonic + " " + tuple("v", 0, n.d) + ", " + tuple("v", 64, n.a) + ", " +
                              tuple("v", 96, n.b) + ", " + tuple("v", 32, n.d) + row.text;
-    ASSERT_NO_FATAL_FAILURE(runner.run(in, text)) << text;
+    ASSERT_NO_FATAL_FAILURE(runner.run(in, text, assemble_one(in, text))) << text;
     crest_sim::Instruction modifiers;
     row.set(modifiers);
     EXPECT_EQ(runner.rows(0, n.d), direct(in, a, b, c, {}, modifiers)) << text;
@@ -210,8 +254,9 @@ TEST(MatrixInstruction, OpSelWritesTheUpperHalvesOfWmmaResults) {
     const Rows a = runner.rows(64, n.a), b = runner.rows(96, n.b), before = runner.rows(0, n.d);
     Rows c = before;
     for (auto& word : c) word >>= 16;
-    ASSERT_NO_FATAL_FAILURE(runner.run(in, in.mnemonic + " " + tuple("v", 0, n.d) + ", " + tuple("v", 64, n.a) + ", " +
-                                               tuple("v", 96, n.b) + ", " + tuple("v", 0, n.d) + " op_sel:[0,0,1]"));
+    const std::string text = in.mnemonic + " " + tuple("v", 0, n.d) + ", " + tuple("v", 64, n.a) + ", " +
+                             tuple("v", 96, n.b) + ", " + tuple("v", 0, n.d) + " op_sel:[0,0,1]";
+    ASSERT_NO_FATAL_FAILURE(runner.run(in, text, assemble_one(in, text))) << text;
     Rows want = direct(in, a, b, c, {}, {});
     for (size_t at = 0; at < want.size(); ++at) want[at] = want[at] << 16 | (before[at] & 0xffff);
     EXPECT_EQ(runner.rows(0, n.d), want);
