@@ -8,8 +8,26 @@ namespace crest::ops {
 namespace {
 
 using V = VecAvx2;
-constexpr int64_t kBlock = 64;
+constexpr int64_t kBlock = 256;
 constexpr int64_t kMaxWidth = 8;
+
+/// sums[i] = sum over w of taps[w][i] * columns[w][i].
+template <int kWidth>
+void multiply(const float (*taps)[kBlock], const float* const* columns, int64_t count, int64_t, float* sums) {
+  for (int64_t i = 0; i < count; i += V::kLanes) {
+    auto sum = V::mul(V::load(taps[0] + i), V::load(columns[0] + i));
+#pragma GCC unroll 8
+    for (int w = 1; w < kWidth; ++w) sum = V::fma(V::load(taps[w] + i), V::load(columns[w] + i), sum);
+    V::store(sums + i, sum);
+  }
+}
+void multiply_any(const float (*taps)[kBlock], const float* const* columns, int64_t count, int64_t width, float* sums) {
+  for (int64_t i = 0; i < count; i += V::kLanes) {
+    auto sum = V::mul(V::load(taps[0] + i), V::load(columns[0] + i));
+    for (int64_t w = 1; w < width; ++w) sum = V::fma(V::load(taps[w] + i), V::load(columns[w] + i), sum);
+    V::store(sums + i, sum);
+  }
+}
 
 /// kBlock channels of one sequence, beginning at channel c.
 void convolve_block(const CausalConv1dProblem& p, const CausalConv1dArgs& a, int64_t sequence, int64_t c) {
@@ -24,7 +42,7 @@ void convolve_block(const CausalConv1dProblem& p, const CausalConv1dArgs& a, int
 
   alignas(64) float taps[kMaxWidth][kBlock] = {};
   alignas(64) float before[kMaxWidth][kBlock] = {};
-  alignas(64) float sums[kBlock];
+  alignas(64) float sums[kBlock] = {};
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t t = 0; t < p.width; ++t) taps[t][i] = a.weight[(c + i) * p.width + t];
   }
@@ -36,18 +54,13 @@ void convolve_block(const CausalConv1dProblem& p, const CausalConv1dArgs& a, int
   for (int64_t t = 0; t < length; ++t) {
     const float* columns[kMaxWidth];
     for (int64_t i = 0; i < p.width; ++i) columns[i] = column(t - past + i);
-    for (int64_t i = 0; i < full; i += V::kLanes) {
-      auto sum = V::set(0.0f);
-      for (int64_t w = 0; w < p.width; ++w) sum = V::fma(V::load(taps[w] + i), V::load(columns[w] + i), sum);
-      V::store(sums + i, sum);
-    }
+    (p.width == 4 ? multiply<4> : multiply_any)(taps, columns, full, p.width, sums);
     for (int64_t i = full; i < count; ++i) {
       sums[i] = 0;
       for (int64_t w = 0; w < p.width; ++w) sums[i] += taps[w][i] * columns[w][i];
     }
     for (int64_t i = 0; a.bias != nullptr && i < count; ++i) sums[i] += a.bias[c + i];
     if (p.silu) {
-      std::fill(sums + count, sums + kBlock, 0.0f);
       for (int64_t i = 0; i < count; i += V::kLanes) {
         const auto value = V::load(sums + i);
         V::store(sums + i, V::mul(value, vector_sigmoid<V>(value)));

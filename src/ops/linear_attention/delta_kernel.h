@@ -19,15 +19,16 @@ constexpr double kSmallestDecay = -1e5;  // exp() of less is zero; keeps -infini
 
 /// Memory of one thread; rows are the tokens of a chunk.
 struct DeltaScratch {
+  double* sums;  // [chunk]: G, the running sum of g
   float* q;      // [chunk, k_dim]
   float* k;      // [chunk, k_dim]
+  float* ratio;  // [chunk, chunk]: exp(G_i - G_j) for j <= i
   float* mix;    // [chunk, chunk]
   float* delta;  // [chunk, v_dim]
   float* inter;  // [chunk, v_dim]
   float* decay;  // [chunk]: exp(G)
-  double* sums;  // [chunk]: G
   static int64_t floats(const GatedDeltaProblem& p) {
-    return 2 * kChunk * p.k_dim + kChunk * kChunk + 2 * kChunk * p.v_dim + kChunk + 2 * kChunk;
+    return 2 * kChunk * (p.k_dim + kChunk + p.v_dim) + kChunk + 2 * kChunk;
   }
   static int64_t bytes(const GatedDeltaProblem& p) {
     return (floats(p) * static_cast<int64_t>(sizeof(float)) + 63) / 64 * 64;
@@ -36,7 +37,8 @@ struct DeltaScratch {
     sums = reinterpret_cast<double*>(memory);
     q = reinterpret_cast<float*>(sums + kChunk);
     k = q + kChunk * p.k_dim;
-    mix = k + kChunk * p.k_dim;
+    ratio = k + kChunk * p.k_dim;
+    mix = ratio + kChunk * kChunk;
     delta = mix + kChunk * kChunk;
     inter = delta + kChunk * p.v_dim;
     decay = inter + kChunk * p.v_dim;
@@ -44,7 +46,7 @@ struct DeltaScratch {
 };
 
 template <typename V>
-void normalize(const GatedDeltaProblem& p, const float* x, float scale, float* target) {
+[[gnu::noinline]] void normalize(const GatedDeltaProblem& p, const float* x, float scale, float* target) {
   float factor = scale;
   if (p.l2_norm) {
     auto squares = V::set(0.0f);
@@ -89,7 +91,8 @@ void step_columns(const GatedDeltaProblem& p, const float* q, const float* k, co
 }
 
 template <typename V>
-void recurrence(const GatedDeltaProblem& p, const DeltaHead& head, int64_t begin, int64_t end, const DeltaScratch& s) {
+[[gnu::noinline]] void recurrence(const GatedDeltaProblem& p, const DeltaHead& head, int64_t begin, int64_t end,
+                                  const DeltaScratch& s) {
   constexpr int kVectors = V::kRegisters / 8;
   for (int64_t t = begin; t < end; ++t) {
     normalize<V>(p, head.q + t * head.q_stride, delta_scale(p), s.q);
@@ -106,11 +109,21 @@ void recurrence(const GatedDeltaProblem& p, const DeltaHead& head, int64_t begin
   }
 }
 
-/// mix[i, j] = (x_i . k_j) exp(G_i - G_j), times beta_i if given, for j < i or, with the diagonal, j <= i; zero above
-/// as far as a tile of rows reaches.
+/// exp(G_i - G_j) from the difference: neither factor may overflow on its own.
 template <typename V>
-void scores(const GatedDeltaProblem& p, const DeltaScratch& s, const float* x, int64_t length, bool diagonal,
-            const float* beta, int64_t beta_stride) {
+[[gnu::noinline]] void decay_ratios(const DeltaScratch& s, int64_t length) {
+  for (int64_t i = 0; i < length; ++i) {
+    float* row = s.ratio + i * kChunk;
+    for (int64_t j = 0; j <= i; ++j) row[j] = static_cast<float>(s.sums[i] - s.sums[j]);
+    std::fill(row + i + 1, row + kChunk, 0.0f);
+    for (int64_t j = 0; j <= i; j += V::kLanes) V::store(row + j, vector_exp<V>(V::load(row + j)));
+  }
+}
+
+/// mix[i, j] = (x_i . k_j) exp(G_i - G_j), times beta_i if given, for j < i or, with the diagonal, j <= i; zero above.
+template <typename V>
+[[gnu::noinline]] void scores(const GatedDeltaProblem& p, const DeltaScratch& s, const float* x, int64_t length,
+                              bool diagonal, const float* beta, int64_t beta_stride) {
   for (int64_t i = 0; i < length; ++i) {
     float* row = s.mix + i * kChunk;
     const int64_t end = i + (diagonal ? 1 : 0);
@@ -118,16 +131,19 @@ void scores(const GatedDeltaProblem& p, const DeltaScratch& s, const float* x, i
       const auto key = [&](int64_t n) { return s.k + std::min(j + n, length - 1) * p.k_dim; };
       _mm_storeu_ps(row + j, dot_quad<V>(x + i * p.k_dim, key(0), key(1), key(2), key(3), p.k_dim));
     }
-    const float factor = beta != nullptr ? beta[i * beta_stride] : 1.0f;
-    for (int64_t j = 0; j < end; ++j) row[j] *= factor * static_cast<float>(std::exp(s.sums[i] - s.sums[j]));
+    const auto factor = V::set(beta != nullptr ? beta[i * beta_stride] : 1.0f);
+    const float* ratio = s.ratio + i * kChunk;
+    for (int64_t j = 0; j < end; j += V::kLanes) {
+      V::store(row + j, V::mul(V::mul(V::load(row + j), V::load(ratio + j)), factor));
+    }
     std::fill(row + end, row + kChunk, 0.0f);
   }
 }
 
 /// delta_i = beta_i (v_i - exp(G_i) inter_i) - sum over j < i of mix[i, j] delta_j, for kVectors vectors of columns.
 template <typename V, int kVectors>
-void substitute(const GatedDeltaProblem& p, const DeltaHead& head, int64_t begin, int64_t length, const DeltaScratch& s,
-                int64_t column) {
+[[gnu::noinline]] void substitute(const GatedDeltaProblem& p, const DeltaHead& head, int64_t begin, int64_t length,
+                                  const DeltaScratch& s, int64_t column) {
   using F = typename V::F;
   for (int64_t i = 0; i < length; ++i) {
     const float* v = head.v + (begin + i) * head.v_stride + column;
@@ -163,6 +179,7 @@ void chunk(const GatedDeltaProblem& p, const DeltaHead& head, int64_t begin, int
     s.sums[i] = sum;
     s.decay[i] = static_cast<float>(std::exp(sum));
   }
+  decay_ratios<V>(s, length);
   scores<V>(p, s, s.k, length, false, head.beta + begin * head.gate_stride, head.gate_stride);
   multiply<V>({s.k, p.k_dim, 1}, head.state, p.v_dim, length, p.k_dim, p.v_dim, nullptr, s.inter, p.v_dim);
   int64_t c = 0;

@@ -20,14 +20,16 @@ bool better(const Candidate& a, const Candidate& b) {
 struct Scratch {
   Candidate* candidates;  // [vocab]
   double* masses;         // [vocab]
+  float* logits;          // [vocab]: with bias and penalties
   int32_t* counts;        // [vocab]
   explicit Scratch(int64_t vocab, std::byte* memory) {
     candidates = reinterpret_cast<Candidate*>(memory);
     masses = reinterpret_cast<double*>(candidates + vocab);
-    counts = reinterpret_cast<int32_t*>(masses + vocab);
+    logits = reinterpret_cast<float*>(masses + vocab);
+    counts = reinterpret_cast<int32_t*>(logits + vocab);
   }
   static int64_t bytes(int64_t vocab) {
-    return vocab * static_cast<int64_t>(sizeof(Candidate) + sizeof(double) + sizeof(int32_t));
+    return vocab * static_cast<int64_t>(sizeof(Candidate) + sizeof(double) + sizeof(float) + sizeof(int32_t));
   }
 };
 
@@ -43,10 +45,11 @@ struct History {
   }
 };
 
+bool penalizes(const SamplingParams& p) {
+  return p.repetition_penalty != 1.0f || p.presence_penalty != 0 || p.frequency_penalty != 0;
+}
+
 void apply_penalties(const SamplingParams& p, const SampleInput& input, int64_t vocab, const Scratch& s) {
-  const bool repetition = p.repetition_penalty != 1.0f;
-  const bool counting = p.presence_penalty != 0 || p.frequency_penalty != 0;
-  if (!repetition && !counting) return;
   const History history(input, p.penalty_last_n);
   const auto valid = [&](int32_t token) { return token >= 0 && token < vocab; };
   std::fill(s.counts, s.counts + vocab, 0);
@@ -56,8 +59,8 @@ void apply_penalties(const SamplingParams& p, const SampleInput& input, int64_t 
   const auto penalize = [&](std::span<const int32_t> tokens) {
     for (const int32_t token : tokens) {
       if (!valid(token) || s.counts[token] < 0) continue;
-      float& logit = s.candidates[token].logit;
-      if (repetition) logit = logit > 0 ? logit / p.repetition_penalty : logit * p.repetition_penalty;
+      float& logit = s.logits[token];
+      logit = logit > 0 ? logit / p.repetition_penalty : logit * p.repetition_penalty;
       const int32_t count = s.counts[token];
       if (count > 0) logit -= static_cast<float>(count) * p.frequency_penalty + p.presence_penalty;
       s.counts[token] = -1;  // done
@@ -65,6 +68,28 @@ void apply_penalties(const SamplingParams& p, const SampleInput& input, int64_t 
   };
   penalize(history.generated);
   penalize(history.prompt);
+}
+
+/// Logits with bias and penalties: the input itself when there are none.
+const float* adjusted(const SamplingParams& p, const SampleInput& input, int64_t vocab, const Scratch& s) {
+  if (p.logit_bias.empty() && !penalizes(p)) return input.logits.data();
+  std::copy(input.logits.begin(), input.logits.end(), s.logits);
+  for (const auto& [token, bias] : p.logit_bias) s.logits[token] += bias;
+  if (penalizes(p)) apply_penalties(p, input, vocab, s);
+  return s.logits;
+}
+
+/// The best `count` of the logits into candidates, in no order: a heap whose root is the worst of them.
+void select_best(const float* logits, int64_t vocab, int64_t count, Candidate* candidates) {
+  for (int64_t i = 0; i < count; ++i) candidates[i] = {logits[i], static_cast<int32_t>(i)};
+  std::make_heap(candidates, candidates + count, better);
+  for (int64_t i = count; i < vocab; ++i) {
+    // An equal logit of a higher id is not better.
+    if (!(logits[i] > candidates[0].logit)) continue;
+    std::pop_heap(candidates, candidates + count, better);
+    candidates[count - 1] = {logits[i], static_cast<int32_t>(i)};
+    std::push_heap(candidates, candidates + count, better);
+  }
 }
 
 /// Number of best candidates, sorted to the front, whose probability among the first `count` reaches top_p.
@@ -103,33 +128,34 @@ Status launch(const SampleProblem& problem, const SampleArgs& args, Launch& laun
   const SampleInput& input = *args.input;
   const int64_t vocab = problem.vocab;
   const Scratch s(vocab, launch.workspace.data());
-  for (int64_t i = 0; i < vocab; ++i) s.candidates[i] = {input.logits[static_cast<size_t>(i)], static_cast<int32_t>(i)};
-  for (const auto& [token, bias] : p.logit_bias) s.candidates[token].logit += bias;
-  apply_penalties(p, input, vocab, s);
+  const float* logits = adjusted(p, input, vocab, s);
 
-  const Candidate best = *std::min_element(s.candidates, s.candidates + vocab, better);
-  if (std::isinf(best.logit)) {
+  const int64_t best_token = std::max_element(logits, logits + vocab) - logits;  // the first of equal ones
+  const double best = logits[best_token];
+  if (std::isinf(best)) {
     return make_error(ErrorCode::kInvalidArgument, "sample: every token is banned, nothing is left to choose from");
   }
   if (p.temperature == 0) {
-    args.result->token = best.token;
+    args.result->token = static_cast<int32_t>(best_token);
     return {};
   }
   int64_t count = vocab;
   bool sorted = false;  // best first; otherwise by id
-  if (p.top_k > 0 && p.top_k < count) {
-    std::nth_element(s.candidates, s.candidates + p.top_k, s.candidates + vocab, better);
+  if (p.top_k > 0 && p.top_k < vocab) {
     count = p.top_k;
+    select_best(logits, vocab, count, s.candidates);
     std::sort(s.candidates, s.candidates + count, better);
     sorted = true;
+  } else {
+    for (int64_t i = 0; i < vocab; ++i) s.candidates[i] = {logits[i], static_cast<int32_t>(i)};
   }
-  if (p.top_p < 1) count = nucleus(s.candidates, count, p.top_p, sorted, best.logit);
+  if (p.top_p < 1) count = nucleus(s.candidates, count, p.top_p, sorted, best);
   if (p.min_p > 0) {
-    const double least = best.logit + std::log(double{p.min_p});
+    const double least = best + std::log(double{p.min_p});
     count = std::remove_if(s.candidates, s.candidates + count, [&](const Candidate& c) { return c.logit < least; }) -
             s.candidates;
   }
-  args.result->token = draw(p, input.draw, s.candidates, count, best.logit, s.masses);
+  args.result->token = draw(p, input.draw, s.candidates, count, best, s.masses);
   return {};
 }
 
