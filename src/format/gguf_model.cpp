@@ -52,6 +52,12 @@ void GgufModel::dont_need(const TensorEntry& entry) const {
   place.file->map()->advise_dont_need(place.tensor->offset, place.tensor->bytes);
 }
 
-Result<text::VocabData> GgufModel::vocab() const { return vocab_from_metadata(metadata()); }
+Result<text::VocabData> GgufModel::vocab() const {
+  CREST_TRY(text::VocabData vocab, vocab_from_metadata(metadata()));
+  const TensorEntry* embedding = find("token_embd.weight");
+  // A file of the vocabulary alone has no embedding.
+  if (embedding != nullptr) CREST_RETURN_IF_ERROR(pad_vocab(vocab, embedding->shape[1], path().string()));
+  return vocab;
+}
 
 }  // namespace crest::format

@@ -57,9 +57,9 @@ const TypeInfo* find_type(std::string_view name) {
 }  // namespace
 
 int64_t SafetensorsTensor::elements() const {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return count;
+  uint64_t count = 1;  // unsigned: a product on the way to zero may pass 2^63
+  for (const int64_t size : shape) count *= static_cast<uint64_t>(size);
+  return static_cast<int64_t>(count);
 }
 
 std::string SafetensorsTensor::shape_text() const { return fmt::format("[{}]", fmt::join(shape, ", ")); }
@@ -179,12 +179,15 @@ class SafetensorsParser {
     const TypeInfo* type = find_type(tensor.dtype_name);
     if (type == nullptr) return error("{}: dtype \"{}\" is unknown", shown, escaped(tensor.dtype_name));
     tensor.dtype = type->dtype;
-    uint64_t bits = type->bits;
+    uint64_t elements = 1;
     for (const int64_t size : tensor.shape) {
-      const auto product = core::checked_mul(bits, static_cast<uint64_t>(size));
-      if (!product || *product >> 62 != 0) return error("{}: shape {} is too large", shown, tensor.shape_text());
-      bits = *product;
+      const auto product = core::checked_mul(elements, static_cast<uint64_t>(size));
+      if (!product) return error("{}: shape {} is too large", shown, tensor.shape_text());
+      elements = *product;
     }
+    const auto bit_count = core::checked_mul(elements, type->bits);
+    if (!bit_count) return error("{}: shape {} is too large", shown, tensor.shape_text());
+    const uint64_t bits = *bit_count;
     if (bits % 8 != 0)
       return error("{}: shape {} of {} does not fill whole bytes", shown, tensor.shape_text(), type->name);
     if (bits / 8 != tensor.bytes)

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "format/gguf_builder.h"
+#include "format/model_file.h"
+#include "testing/temporary_folder.h"
+
 namespace crest::format {
 namespace {
 
@@ -149,6 +153,29 @@ TEST(VocabMetadata, ScoresFromMerges) {
   EXPECT_EQ(scores[6], -2);
   vocab.merges.push_back({1, 99});
   EXPECT_FALSE(vocab_to_metadata(vocab, {}, m).ok());
+}
+
+// Vocabulary and embedding must agree: more tokens than rows would be looked up behind the end.
+TEST(VocabMetadata, TokensAndEmbeddingRows) {
+  const auto with_rows = [](int64_t rows) {
+    GgufBuilder b;
+    b.metadata = gpt2();
+    b.set("general.architecture", Value::string("qwen3"));
+    if (rows > 0) b.f32("token_embd.weight", {2, rows});
+    const crest::testing::TemporaryFolder folder;
+    const auto model = ModelFile::open(folder.write("m.gguf", b.bytes()));
+    EXPECT_TRUE(model.ok());
+    return (*model)->vocab();
+  };
+  EXPECT_EQ(with_rows(0)->tokens.size(), 5u);
+  EXPECT_EQ(with_rows(5)->tokens.size(), 5u);
+  const auto more = with_rows(7);
+  ASSERT_TRUE(more.ok());
+  EXPECT_EQ(more->tokens.size(), 7u);
+  EXPECT_EQ(more->types[6], TokenType::kUnused);
+  const auto fewer = with_rows(4);
+  ASSERT_FALSE(fewer.ok());
+  EXPECT_NE(fewer.error().message.find("5 tokens, but the embedding has 4 rows"), std::string::npos);
 }
 
 }  // namespace

@@ -1,15 +1,18 @@
 #include <fmt/format.h>
 
+#include <iostream>
 #include <string>
 
 #include "format/convert.h"
 #include "format/inspect.h"
 #include "format/make_model.h"
+#include "format/safetensors.h"
 
 namespace {
 
 constexpr const char* kUsage =
-    "usage: crest_oracle_format convert FOLDER OUT TYPE | make SIZE OUT TYPE [LAYERS [EXPERTS]] | inspect PATH\n";
+    "usage: crest_oracle_format convert FOLDER OUT TYPE | make SIZE OUT TYPE [LAYERS [EXPERTS]] | inspect PATH | "
+    "accepts < PATHS\n";
 
 int report(const crest::Status& status) {
   if (status.ok()) return 0;
@@ -45,6 +48,14 @@ int main(int argc, char** argv) {
     const auto result = format::inspect(argv[2]);
     if (result.ok()) fmt::print("{}\n", format::to_json(*result));
     return report(status_of(result));
+  }
+  if (command == "accepts" && argc == 2) {
+    // One line for each path: "ok" or the error.
+    for (std::string path; std::getline(std::cin, path);) {
+      const auto file = format::SafetensorsFile::open(path);
+      fmt::print("{}\n", file.ok() ? "ok" : file.error().message);
+    }
+    return 0;
   }
   fmt::print(stderr, "{}", kUsage);
   return 2;
