@@ -67,10 +67,12 @@ Result<std::unique_ptr<Engine>> Engine::load(const std::filesystem::path& path, 
   std::unique_ptr<Engine> engine(new Engine(options));
   CREST_TRY(auto file, format::ModelFile::open(path));
   CREST_TRY(auto vocab, file->vocab());
-  CREST_TRY(auto tokenizer, text::Tokenizer::create(std::move(vocab)));
-  engine->tokenizer_ = std::make_unique<const text::Tokenizer>(std::move(tokenizer));
+  auto tokenizer = text::Tokenizer::create(std::move(vocab));
+  if (!tokenizer.ok()) return std::move(tokenizer).error().with_context(path.string());
+  engine->tokenizer_ = std::make_unique<const text::Tokenizer>(std::move(*tokenizer));
   CREST_TRY(engine->model_,
-            model::Model::load(file, {.progress = options.progress, .keep_mapping = options.keep_mapping}));
+            model::Model::load(
+                file, {.progress = options.progress, .keep_mapping = options.keep_mapping, .pool = &engine->pool_}));
   const model::Model& model = *engine->model_;
   if (engine->tokenizer_->vocab_size() > model.vocab_size()) {
     return make_error(ErrorCode::kInvalidFile, "{}: the tokenizer has {} tokens, the model {}; it cannot have more",

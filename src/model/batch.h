@@ -43,10 +43,10 @@ struct Caches {
 class ActivationObserver {
  public:
   virtual ~ActivationObserver() = default;
-  /// x [rows, cols], a row every `stride` floats, meets the matrix of `expert` (0 for plain weights) in the weight
-  /// that the file calls `name`, a stack of `experts` matrices.
+  /// x [rows, cols] meets the matrix of `expert` (0 for plain weights) in the weight that the file calls `name`, a
+  /// stack of `experts` matrices.
   virtual void linear_input(std::string_view name, int64_t experts, int64_t expert, const float* x, int64_t rows,
-                            int64_t cols, int64_t stride) = 0;
+                            int64_t cols) = 0;
 };
 
 struct ForwardContext {

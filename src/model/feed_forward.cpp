@@ -131,11 +131,9 @@ Status MixtureOfExperts::observe(Pass& pass, const float* x, const int32_t* ids)
     if (rows == 0) continue;
     for (const Linear* linear : {&gate_up, &gate, &up}) {
       if (!linear->empty())
-        pass.context.observer->linear_input(linear->name, moe.experts, e, inputs.data() + begin * hidden, rows, hidden,
-                                            hidden);
+        pass.context.observer->linear_input(linear->name, moe.experts, e, inputs.data() + begin * hidden, rows, hidden);
     }
-    pass.context.observer->linear_input(down.name, moe.experts, e, middle.data() + begin * moe.ffn, rows, moe.ffn,
-                                        moe.ffn);
+    pass.context.observer->linear_input(down.name, moe.experts, e, middle.data() + begin * moe.ffn, rows, moe.ffn);
   }
   return {};
 }

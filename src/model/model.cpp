@@ -212,8 +212,7 @@ Status Model::finish(Pass& pass, const float* x, const std::vector<float>& norm_
   const auto count = static_cast<int64_t>(rows.size());
   if (pass.context.observer != nullptr) {
     for (const int32_t row : rows) {
-      pass.context.observer->linear_input(output.name, 1, 0, normed + row * config_.hidden, 1, config_.hidden,
-                                          config_.hidden);
+      pass.context.observer->linear_input(output.name, 1, 0, normed + row * config_.hidden, 1, config_.hidden);
     }
   }
   CREST_RETURN_IF_ERROR(ops::linear(

@@ -39,7 +39,7 @@ Status apply(Pass& pass, const float* x, std::initializer_list<LinearOutput> out
   std::vector<ops::LinearTarget> targets;
   for (const auto& [linear, out, accumulate] : outputs) {
     if (pass.context.observer != nullptr) {
-      pass.context.observer->linear_input(linear.name, 1, 0, x, pass.tokens, linear.weight.cols, linear.weight.cols);
+      pass.context.observer->linear_input(linear.name, 1, 0, x, pass.tokens, linear.weight.cols);
     }
     targets.push_back({.weight = &linear.weight,
                        .out = out,
