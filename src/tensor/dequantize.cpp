@@ -1,5 +1,6 @@
 #include "tensor/dequantize.h"
 
+#include <array>
 #include <cstring>
 
 #include "tensor/fp8.h"
@@ -24,6 +25,15 @@ template <typename Element>
 void cast_each(const void* src, float* dst, int64_t n) {
   each<Element>(src, dst, n, [](Element x) { return static_cast<float>(x); });
 }
+
+template <typename Decode>
+constexpr std::array<float, 256> byte_table(Decode decode) {
+  std::array<float, 256> table{};
+  for (int code = 0; code < 256; ++code) table[static_cast<size_t>(code)] = decode(static_cast<uint8_t>(code));
+  return table;
+}
+constexpr auto kE4m3fn = byte_table(e4m3fn_to_f32);
+constexpr auto kE4m3fnuz = byte_table(e4m3fnuz_to_f32);
 
 }  // namespace
 
@@ -85,9 +95,9 @@ void dequantize_row(DType dtype, const void* src, float* dst, int64_t n) {
     case kMXFP4:
       return detail::dequantize_mxfp4(src, dst, n);
     case kF8_E4M3FN:
-      return each<uint8_t>(src, dst, n, e4m3fn_to_f32);
+      return each<uint8_t>(src, dst, n, [](uint8_t code) { return kE4m3fn[code]; });
     case kF8_E4M3FNUZ:
-      return each<uint8_t>(src, dst, n, e4m3fnuz_to_f32);
+      return each<uint8_t>(src, dst, n, [](uint8_t code) { return kE4m3fnuz[code]; });
     case kParoW4:
       break;
   }

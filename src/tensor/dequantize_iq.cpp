@@ -1,3 +1,4 @@
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -21,13 +22,23 @@ uint8_t expand_signs(uint32_t seven) {
   return static_cast<uint8_t>(seven | (static_cast<uint32_t>(std::popcount(seven)) & 1) << 7);
 }
 
-// kCount (4 or 8) values; bit j of signs negates value j.
-template <int kCount, typename Entry>
-void emit(float scale, Entry entry, uint8_t signs, float* y) {
-  for (int j = 0; j < kCount; ++j) {
-    const float value = scale * static_cast<float>(static_cast<uint8_t>(entry >> (8 * j)));
-    y[j] = value * (signs >> j & 1 ? -1.0f : 1.0f);
+// Row s holds 1 or -1 for the bits of s.
+constexpr std::array<std::array<float, 8>, 256> sign_table() {
+  std::array<std::array<float, 8>, 256> table{};
+  for (size_t s = 0; s < 256; ++s) {
+    for (size_t j = 0; j < 8; ++j) table[s][j] = s >> j & 1 ? -1.0f : 1.0f;
   }
+  return table;
+}
+constexpr auto kSigns = sign_table();
+
+// kCount (4 or 8) values; bit j of signs negates value j.
+template <size_t kCount, typename Entry>
+void emit(float scale, Entry entry, uint8_t signs, float* y) {
+  static_assert(sizeof(Entry) == kCount);
+  const auto magnitudes = std::bit_cast<std::array<uint8_t, kCount>>(entry);
+  const float* sign = kSigns[signs].data();
+  for (size_t j = 0; j < kCount; ++j) y[j] = scale * static_cast<float>(magnitudes[j]) * sign[j];
 }
 
 uint32_t load_u32(const void* bytes) {

@@ -26,7 +26,7 @@ inline uint8_t round_magnitude(float magnitude, int bias, uint8_t largest) {
   return code > largest ? largest : static_cast<uint8_t>(code);
 }
 
-inline float magnitude_to_f32(uint8_t magnitude, int bias) {
+constexpr float magnitude_to_f32(uint8_t magnitude, int bias) {
   const uint32_t exponent = magnitude >> 3;
   const uint32_t mantissa = magnitude & 7;
   if (exponent == 0) {
@@ -45,7 +45,7 @@ inline uint8_t f32_to_e4m3fn(float value) {
   return sign | fp8_detail::round_magnitude(std::bit_cast<float>(bits & 0x7fffffff), 7, 0x7e);
 }
 
-inline float e4m3fn_to_f32(uint8_t code) {
+constexpr float e4m3fn_to_f32(uint8_t code) {
   const uint8_t magnitude = code & 0x7f;
   const float value =
       magnitude == 0x7f ? std::bit_cast<float>(0x7fc00000u) : fp8_detail::magnitude_to_f32(magnitude, 7);
@@ -59,7 +59,7 @@ inline uint8_t f32_to_e4m3fnuz(float value) {
   return magnitude == 0 ? 0 : static_cast<uint8_t>(magnitude | (bits >> 24 & 0x80));
 }
 
-inline float e4m3fnuz_to_f32(uint8_t code) {
+constexpr float e4m3fnuz_to_f32(uint8_t code) {
   if (code == 0x80) return std::bit_cast<float>(0x7fc00000u);
   const float value = fp8_detail::magnitude_to_f32(code & 0x7f, 8);
   return code & 0x80 ? -value : value;
