@@ -1,9 +1,10 @@
 #include "ops/gemm/panel.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <new>
 
 #include "tensor/blocks.h"
 #include "tensor/half.h"
@@ -389,6 +390,15 @@ int64_t block_bytes(DType dtype) {
   return dtype == DType::kParoW4 ? static_cast<int64_t>(sizeof(ParoBlock)) : tensor::info(dtype).block_bytes;
 }
 
+/// Zeroed memory of its own mapping, in huge pages where the system has them: walking through gigabytes of weights once a
+/// token would otherwise miss the TLB at every other panel.
+Result<std::shared_ptr<void>> allocate_weights(int64_t bytes) {
+  void* memory = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return make_error(ErrorCode::kOutOfMemory, "no memory for {} bytes of repacked weights", bytes);
+  ::madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return std::shared_ptr<void>(memory, [bytes](void* p) { ::munmap(p, static_cast<size_t>(bytes)); });
+}
+
 }  // namespace
 
 const Format* find_format(DType dtype) {
@@ -403,16 +413,12 @@ Result<Weight> pack(const Weight& weight, core::ThreadPool& pool) {
   CREST_CHECK(format != nullptr && weight.layout == WeightLayout::kRows && weight.cols % format->chunk_cols == 0);
   const int64_t panels = (weight.rows + kRows - 1) / kRows, chunks = weight.cols / format->chunk_cols;
   const int64_t panel_bytes = chunks * format->chunk_bytes, total = weight.experts * panels * panel_bytes;
-  auto* memory = static_cast<uint8_t*>(::operator new(static_cast<size_t>(total), std::align_val_t{64}, std::nothrow));
-  if (memory == nullptr)
-    return make_error(ErrorCode::kOutOfMemory, "no memory to repack a weight of {} x {} ({} bytes)", weight.rows,
-                      weight.cols, total);
-  std::shared_ptr<void> owner(memory, [](void* p) { ::operator delete(p, std::align_val_t{64}); });
+  CREST_TRY(std::shared_ptr<void> owner, allocate_weights(total));
+  auto* memory = static_cast<uint8_t*>(owner.get());
   pool.parallel_dynamic(weight.experts * panels, 4, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       const int64_t expert = p / panels, first = p % panels * kRows;
       uint8_t* chunk = memory + p * panel_bytes;
-      if (first + kRows > weight.rows) std::memset(chunk, 0, static_cast<size_t>(panel_bytes));
       const int64_t step = block_bytes(weight.dtype) * format->chunk_cols / tensor::info(weight.dtype).block_size;
       const uint8_t* rows[kRows];
       for (int64_t c = 0; c < chunks; ++c, chunk += format->chunk_bytes) {

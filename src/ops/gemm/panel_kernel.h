@@ -122,6 +122,11 @@ inline void unpack_plain(const uint8_t* chunk, int64_t cols, PlainBlock& block) 
   }
 }
 
+/// The next block's weights come from memory while this one's are multiplied. Past the end of a weight it does nothing.
+inline void prefetch(const uint8_t* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) _mm_prefetch(reinterpret_cast<const char*>(from + i), _MM_HINT_T0);
+}
+
 /// Calls f.template operator()<T>(first token) on tiles of Max tokens and then on the rest in one tile.
 template <int Max, typename F>
 [[gnu::always_inline]] inline void for_tiles(int64_t tokens, F f) {
@@ -179,8 +184,10 @@ Status launch_quants(const LinearProblem&, const LinearArgs& args, Launch&) {
       std::memset(sums.sum, 0, static_cast<size_t>(tokens) * sizeof sums.sum[0]);
       for (int64_t col = 0; col < w.cols; col += kBlockCols) {
         const int64_t cols = w.cols - col < kBlockCols ? w.cols - col : kBlockCols;
+        const int64_t bytes = cols / format->chunk_cols * format->chunk_bytes;
+        prefetch(chunk + bytes, bytes);
         unpack_block<kType, kSplit>(chunk, cols, block);
-        chunk += cols / format->chunk_cols * format->chunk_bytes;
+        chunk += bytes;
         for_tiles < Isa::template tile<kClass.flush<kClass.steps || kSplit>()>(
                         tokens,
                         [&]<int T>(int64_t t) {
@@ -217,6 +224,7 @@ Status launch_plain(const LinearProblem&, const LinearArgs& args, Launch&) {
       std::memset(sums.sum, 0, static_cast<size_t>(tokens) * sizeof sums.sum[0]);
       for (int64_t col = 0; col < w.cols; col += kPlainCols) {
         const int64_t cols = w.cols - col < kPlainCols ? w.cols - col : kPlainCols;
+        prefetch(chunk + (col + cols) * kColBytes, cols * kColBytes);
         unpack_plain<kType>(chunk + col * kColBytes, cols, block);
         for_tiles<Isa::kPlainTile>(tokens, [&]<int T>(int64_t t) {
           const float* x[T];
