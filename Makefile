@@ -2,7 +2,7 @@
 # make test   installs what is missing, builds everything and runs all tests
 JOBS ?= $(shell nproc)
 PROMPT ?= What is a volcano?
-SIM_CXX = $(firstword $(shell command -v clang++-22 clang++-21 clang++-20))
+SIM_CXX = $(shell for n in 22 21 20; do command -v clang++-$$n && break; done)
 
 .PHONY: run build test test-crest test-sim asan fuzz portable clean
 
