@@ -41,9 +41,7 @@ Value ignore_case(Runtime& runtime, const Value& value) {
 /// Sorts by keys that are there already; stable, as Python's sorted.
 std::vector<Value> sort_by(Runtime& runtime, const std::vector<Value>& items, const std::vector<Value>& keys,
                            bool reverse) {
-  std::vector<size_t> order(items.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+  const auto order = stable_order(items.size(), [&](size_t a, size_t b) {
     return reverse ? runtime.less(keys[b], keys[a]) : runtime.less(keys[a], keys[b]);
   });
   std::vector<Value> sorted;

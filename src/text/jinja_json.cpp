@@ -89,21 +89,21 @@ class Dumper {
       out += "{}";
       return;
     }
-    std::vector<const std::pair<Value, Value>*> items;
-    for (const auto& item : dict.items) items.push_back(&item);
+    std::vector<size_t> order(dict.items.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     if (sort_keys_) {
-      std::stable_sort(items.begin(), items.end(),
-                       [this](auto* a, auto* b) { return runtime_.less(a->first, b->first); });
+      order = stable_order(order.size(),
+                           [&](size_t a, size_t b) { return runtime_.less(dict.items[a].first, dict.items[b].first); });
     }
     out += '{';
     bool first = true;
-    for (const auto* item : items) {
+    for (const size_t index : order) {
       if (!first) out += item_separator_;
       first = false;
       line(level + 1);
-      key(item->first);
+      key(dict.items[index].first);
       out += key_separator_;
-      value(item->second, level + 1);
+      value(dict.items[index].second, level + 1);
     }
     line(level);
     out += '}';

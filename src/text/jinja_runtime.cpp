@@ -331,6 +331,25 @@ Parameters::Parameters(std::string_view function, const Args& args, std::initial
   }
 }
 
+std::vector<size_t> stable_order(size_t count, const std::function<bool(size_t, size_t)>& less) {
+  std::vector<size_t> order(count), merged(count);
+  for (size_t i = 0; i < count; ++i) order[i] = i;
+  for (size_t width = 1; width < count; width *= 2) {
+    for (size_t begin = 0; begin < count; begin += 2 * width) {
+      const size_t middle = std::min(begin + width, count);
+      const size_t end = std::min(begin + 2 * width, count);
+      size_t left = begin;
+      size_t right = middle;
+      for (size_t out = begin; out < end; ++out) {
+        const bool take_right = left == middle || (right < end && less(order[right], order[left]));
+        merged[out] = order[take_right ? right++ : left++];
+      }
+    }
+    order.swap(merged);
+  }
+  return order;
+}
+
 Int index_argument(const Value& value) {
   if (value.undefined()) value.undefined_object().fail();
   if (!value.is_integer()) raise(Fault::kType, "'{}' object cannot be interpreted as an integer", type_name(value));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -170,6 +171,10 @@ class Parameters {
  private:
   std::vector<Value> values_;
 };
+
+/// The order of `count` things by a comparison of their indexes, stable. Safe whatever the comparison says: NaN
+/// contradicts itself.
+std::vector<size_t> stable_order(size_t count, const std::function<bool(size_t, size_t)>& less);
 
 /// The integer an index-like argument stands for; raises TypeError for anything but int and bool.
 Int index_argument(const Value& value);
