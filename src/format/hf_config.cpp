@@ -88,6 +88,7 @@ struct Reader {
     CREST_TRY(config.head_dim, text.integer_or("head_dim", head_dim, 1, 4096));
     if (config.head_dim % 2 != 0)
       return text.error(ErrorCode::kInvalidFile, "head_dim is {}, expected an even number", config.head_dim);
+    CREST_RETURN_IF_ERROR(limit_width("num_attention_heads", config.heads, "head_dim", config.head_dim));
     CREST_TRY(config.vocab, text.integer_or("vocab_size", 0, 1, kMaxVocab));
     CREST_TRY(config.context, size("max_position_embeddings", 131072, int64_t{1} << 31));
     if (!moe()) {
@@ -113,6 +114,13 @@ struct Reader {
         return text.error(ErrorCode::kUnsupported, "{} is \"{}\", supported is \"{}\"", field, escaped(found), wanted);
     }
     return {};
+  }
+
+  // Orders of channels are built from these before any tensor is looked at.
+  Status limit_width(std::string_view heads_field, int64_t heads, std::string_view size_field, int64_t size) {
+    if (heads * size <= kMaxWidth) return {};
+    return text.error(ErrorCode::kInvalidFile, "{} {} times {} {} is above {}", heads_field, heads, size_field, size,
+                      kMaxWidth);
   }
 
   // qwen2 and qwen3 name a window that is off unless use_sliding_window says otherwise.
@@ -157,11 +165,18 @@ struct Reader {
     if (config.value_heads % config.key_heads != 0)
       return text.error(ErrorCode::kInvalidFile, "linear_num_value_heads {} is no multiple of linear_num_key_heads {}",
                         config.value_heads, config.key_heads);
+    CREST_RETURN_IF_ERROR(
+        limit_width("linear_num_value_heads", config.value_heads, "linear_value_head_dim", config.value_head_dim));
     if (config.key_head_dim != config.value_head_dim)
       return text.error(ErrorCode::kUnsupported, "linear_key_head_dim {} and linear_value_head_dim {} must be equal",
                         config.key_head_dim, config.value_head_dim);
     CREST_TRY(const bool gate, text.boolean_or("attn_output_gate", true));
     if (!gate) return text.error(ErrorCode::kUnsupported, "attn_output_gate is false; only true is supported");
+    // It names the activation of the mixer's gated norm; the attention's own gate is a sigmoid in every model.
+    CREST_TRY(const std::string norm_gate, text.string_or("output_gate_type", "swish"));
+    if (norm_gate != "swish" && norm_gate != "silu")
+      return text.error(ErrorCode::kUnsupported, "output_gate_type is \"{}\"; supported are swish and silu",
+                        escaped(norm_gate));
     set("ssm.conv_kernel", config.conv_kernel);
     set("ssm.state_size", config.key_head_dim);
     set("ssm.group_count", config.key_heads);
@@ -243,9 +258,10 @@ struct Reader {
   }
 };
 
-Status read_quantisation(const ConfigView& root, HfConfig& config) {
-  if (!root.has("quantization_config")) return {};
-  CREST_TRY(const ConfigView quant, root.object("quantization_config"));
+Status read_quantisation(const ConfigView& root, const ConfigView& text, HfConfig& config) {
+  const ConfigView& place = root.has("quantization_config") ? root : text;
+  if (!place.has("quantization_config")) return {};
+  CREST_TRY(const ConfigView quant, place.object("quantization_config"));
   CREST_TRY(const std::string method, quant.string_or("quant_method", ""));
   if (method != "paroquant")
     return quant.error(ErrorCode::kUnsupported,
@@ -283,7 +299,7 @@ Result<HfConfig> parse_hf_config(std::string_view content, const std::string& so
   CREST_TRY(const bool tied, text.boolean_or("tie_word_embeddings", config.family_info().tied_by_default));
   CREST_TRY(const bool root_tied, root.boolean_or("tie_word_embeddings", tied));
   config.tied = tied || root_tied;
-  CREST_RETURN_IF_ERROR(read_quantisation(root, config));
+  CREST_RETURN_IF_ERROR(read_quantisation(root, text, config));
   return config;
 }
 

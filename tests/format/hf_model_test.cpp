@@ -365,6 +365,15 @@ TEST(HfModel, ErrorsNameTheFieldAndWhatIsSupported) {
   check("tie_word_embeddings", "yes", {"tie_word_embeddings is \"yes\""});
 }
 
+// Qwen 3.8 names the activation that its predecessors have too; another one would change every answer.
+TEST(HfModel, OutputGateType) {
+  HfBuilder b = make_qwen35(false);
+  b.config["text_config"]["output_gate_type"] = "swish";
+  EXPECT_EQ(open_error(b), "");
+  b.config["text_config"]["output_gate_type"] = "sigmoid";
+  EXPECT_NE(open_error(b).find("output_gate_type is \"sigmoid\"; supported are swish"), std::string::npos);
+}
+
 TEST(HfModel, WeightsMustFit) {
   HfBuilder b = make_llama();
   b.tensors.erase("lm_head.weight");
