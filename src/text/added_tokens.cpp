@@ -1,6 +1,8 @@
 #include "text/added_tokens.h"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 #include "text/unicode.h"
 
@@ -27,11 +29,14 @@ bool touches_word(std::string_view text, size_t begin, size_t end) {
 
 }  // namespace
 
-AddedTokenFinder::AddedTokenFinder(std::vector<Entry> entries) : entries_(std::move(entries)) {
-  std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.text < b.text; });
-  const auto last =
-      std::unique(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.text == b.text; });
-  entries_.erase(last, entries_.end());
+AddedTokenFinder::AddedTokenFinder(std::vector<Entry> entries) {
+  std::vector<size_t> order(entries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::tie(entries[a].text, a) < std::tie(entries[b].text, b); });
+  for (const size_t i : order) {
+    if (entries_.empty() || entries_.back().text != entries[i].text) entries_.push_back(std::move(entries[i]));
+  }
   for (const Entry& entry : entries_) starts_.set(static_cast<uint8_t>(entry.text[0]));
 }
 

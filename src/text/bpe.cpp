@@ -130,8 +130,7 @@ Status BpeModel::build_scored(const VocabData& vocab) {
   }
   std::vector<uint32_t> order(vocab.scores.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return vocab.scores[a] > vocab.scores[b]; });
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return vocab.scores[a] > vocab.scores[b]; });
   score_ranks_.resize(order.size());
   uint32_t rank = 0;
   for (size_t i = 0; i < order.size(); ++i) {

@@ -73,6 +73,7 @@ void append_decomposition(std::vector<char32_t>& out, char32_t code) {
 }
 
 void order_marks(std::vector<char32_t>& codes) {
+  std::vector<uint64_t> keys;
   for (size_t i = 0; i < codes.size();) {
     if (combining_class(codes[i]) == 0) {
       ++i;
@@ -80,8 +81,12 @@ void order_marks(std::vector<char32_t>& codes) {
     }
     size_t end = i;
     while (end < codes.size() && combining_class(codes[end]) != 0) ++end;
-    std::stable_sort(codes.begin() + static_cast<ptrdiff_t>(i), codes.begin() + static_cast<ptrdiff_t>(end),
-                     [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
+    // Stable by class: class, place and code in one number.
+    keys.clear();
+    for (size_t k = i; k < end; ++k)
+      keys.push_back(uint64_t{combining_class(codes[k])} << 56 | (k - i) << 24 | codes[k]);
+    std::sort(keys.begin(), keys.end());
+    for (size_t k = i; k < end; ++k) codes[k] = static_cast<char32_t>(keys[k - i] & 0xFFFFFF);
     i = end;
   }
 }

@@ -3,9 +3,7 @@
 // text does not come back from its ids.
 //
 // usage: crest_tokenizer_driver VOCAB [--special] [--add-special] [--bench] < TEXTS
-// VOCAB: a tokenizer.json, or a vocabulary that tokenizer_oracle.py wrote out of a GGUF file (*.vocab).
-#include <simdjson.h>
-
+// VOCAB: a tokenizer.json (any name that ends in .json), a GGUF file or a Hugging Face folder.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "core/file_map.h"
+#include "format/model_file.h"
 #include "text/byte_alphabet.h"
 #include "text/normalize.h"
 #include "text/tokenizer.h"
@@ -25,39 +24,19 @@ namespace {
 using crest::Result;
 using crest::text::VocabData;
 
-/// {"model", "pre", "tokens", "types", "scores", "merges", "bos", ...}: GGUF's metadata as JSON.
-Result<VocabData> vocab_from_dump(const std::string& text) {
-  simdjson::dom::parser parser;
-  const simdjson::dom::element root = parser.parse(text);
-  VocabData vocab;
-  CREST_TRY(vocab.kind, crest::text::vocab_kind_from_gguf(std::string_view(root["model"])));
-  for (const std::string_view token : root["tokens"].get_array()) vocab.tokens.emplace_back(token);
-  for (const int64_t type : root["types"].get_array()) vocab.types.push_back(static_cast<crest::text::TokenType>(type));
-  for (const double score : root["scores"].get_array()) vocab.scores.push_back(static_cast<float>(score));
-  std::vector<std::string_view> merges;
-  for (const std::string_view merge : root["merges"].get_array()) merges.push_back(merge);
-  CREST_TRY(vocab.merges, crest::text::resolve_merges(vocab.tokens, merges));
-  vocab.bos_id = static_cast<int>(int64_t(root["bos"]));
-  vocab.eos_id = static_cast<int>(int64_t(root["eos"]));
-  vocab.unk_id = static_cast<int>(int64_t(root["unk"]));
-  crest::text::set_gguf_pretokenizer(vocab, std::string_view(root["pre"]));
-  bool flag = false;
-  if (root["add_bos"].get(flag) == simdjson::SUCCESS) vocab.add_bos = flag;
-  if (root["add_space_prefix"].get(flag) == simdjson::SUCCESS) crest::text::set_space_prefix(vocab, flag);
-  return vocab;
+Result<VocabData> load_vocab(const std::string& path) {
+  if (!path.ends_with(".json")) {
+    CREST_TRY(const auto model, crest::format::ModelFile::open(path));
+    return model->vocab();
+  }
+  CREST_TRY(const std::string text, crest::core::read_file(path, uint64_t{1} << 30));
+  crest::text::HfTokenizerFiles files;
+  files.tokenizer_json = text;
+  return crest::text::vocab_from_tokenizer_json(files);
 }
 
 Result<crest::text::Tokenizer> load(const std::string& path) {
-  CREST_TRY(const std::string text, crest::core::read_file(path, uint64_t{1} << 30));
-  CREST_TRY(VocabData vocab, path.ends_with(".vocab")
-                                 ? vocab_from_dump(text)
-                                 : crest::text::vocab_from_tokenizer_json({.tokenizer_json = text,
-                                                                           .tokenizer_config_json = {},
-                                                                           .special_tokens_map_json = {},
-                                                                           .generation_config_json = {},
-                                                                           .config_json = {},
-                                                                           .chat_template_jinja = {},
-                                                                           .chat_template_json = {}}));
+  CREST_TRY(VocabData vocab, load_vocab(path));
   return crest::text::Tokenizer::create(std::move(vocab));
 }
 

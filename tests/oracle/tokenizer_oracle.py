@@ -100,18 +100,14 @@ def gguf_fields(path):
     return lambda key, default=None: fields["tokenizer." + key].contents() if "tokenizer." + key in fields else default
 
 
-def from_gguf(path, folder):
-    """Vocabulary file for the driver, the peer, and whether control tokens are in the texts of both."""
+def from_gguf(path):
+    """The same pipeline, built in tokenizers."""
     get = gguf_fields(path)
     dump = {
         "model": get("ggml.model"), "pre": get("ggml.pre", "default"), "tokens": get("ggml.tokens"),
         "types": [int(t) for t in get("ggml.token_type")], "scores": [float(s) for s in get("ggml.scores", [])],
-        "merges": get("ggml.merges", []), "bos": get("ggml.bos_token_id", -1), "eos": get("ggml.eos_token_id", -1),
-        "unk": get("ggml.unknown_token_id", -1), "add_bos": get("ggml.add_bos_token"),
-        "add_space_prefix": get("ggml.add_space_prefix"),
+        "merges": get("ggml.merges", []), "unk": get("ggml.unknown_token_id", -1), "add_space_prefix": get("ggml.add_space_prefix"),
     }  # fmt: skip
-    file = pathlib.Path(folder) / (pathlib.Path(path).name + ".vocab")
-    file.write_text(json.dumps(dump))
     tokens, types = dump["tokens"], dump["types"]
     added = [(t, types[i] != 4) for i, t in enumerate(tokens) if types[i] in (2, 3, 4)]
     vocab = {t: i for i, t in enumerate(tokens)}
@@ -122,8 +118,8 @@ def from_gguf(path, folder):
             "gpt-2": (gpt2, False, False), "smollm": ([r"\p{N}"] + gpt2, False, False), "llama-bpe": ([LLAMA3], False, True),
             "qwen2": ([QWEN2], True, False), "qwen35": ([QWEN35], True, False),
         }[dump["pre"]]  # fmt: skip
-        return file, bpe_over_bytes(vocab, merges, pattern, nfc, ignore, added)
-    return file, sentencepiece(vocab, dump, added)
+        return bpe_over_bytes(vocab, merges, pattern, nfc, ignore, added)
+    return sentencepiece(vocab, dump, added)
 
 
 def sentencepiece(vocab, dump, added):
@@ -196,7 +192,7 @@ def report(what, texts, ours, theirs, note=""):
 def check(path, args, folder):
     path = pathlib.Path(path)
     if path.suffix == ".gguf":
-        vocab, peer = from_gguf(str(path), folder)
+        vocab, peer = path, from_gguf(str(path))
     elif path.suffix == ".tiktoken":
         vocab, peer = from_tiktoken(path, folder)
     else:
