@@ -4,6 +4,7 @@
 #include "cli/model_options.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "engine/collect_imatrix.h"
 #include "engine/evaluate.h"
 #include "format/gguf_writer.h"
 #include "format/imatrix.h"
@@ -17,23 +18,6 @@ struct ImatrixOptions {
   int64_t rows = 0, row_tokens = 512;
 };
 
-/// Hands the inputs of linear layers on to the importance matrix.
-class Collector final : public model::ActivationObserver {
- public:
-  explicit Collector(format::Imatrix& imatrix) : imatrix_(imatrix) {}
-
-  void linear_input(std::string_view name, int64_t experts, int64_t expert, const float* x, int64_t rows, int64_t cols, int64_t stride) override {
-    for (int64_t row = 0; status_.ok() && row < rows; row += stride == cols ? rows : 1) {
-      status_ = imatrix_.add(name, cols, experts, expert, x + row * stride, stride == cols ? rows : 1);
-    }
-  }
-  Status status() const { return status_; }
-
- private:
-  format::Imatrix& imatrix_;
-  Status status_;
-};
-
 Result<int> collect(const ImatrixOptions& o) {
   const InterruptGuard guard;
   CREST_TRY(const std::string text, input_text(std::nullopt, o.file));
@@ -41,23 +25,23 @@ Result<int> collect(const ImatrixOptions& o) {
   CREST_RETURN_IF_ERROR(format::refuse_same_file(o.output, engine->model().file().files()));
   CREST_TRY(const auto ids, engine->tokenizer().encode(text, {.add_special = false}));
   engine::TokenRows rows = engine::split_rows(ids, o.row_tokens);
-  if (rows.empty()) return make_error(ErrorCode::kInvalidArgument, "{}: {} tokens, at least {} are needed", o.file, ids.size(), o.row_tokens);
+  if (rows.empty())
+    return make_error(ErrorCode::kInvalidArgument, "{}: {} tokens, at least {} are needed", o.file, ids.size(),
+                      o.row_tokens);
   if (o.rows > 0 && rows.size() > static_cast<size_t>(o.rows)) rows.resize(static_cast<size_t>(o.rows));
-  format::Imatrix imatrix;
-  Collector collector(imatrix);
-  engine->set_observer(&collector);
   ProgressBar bar("Evaluating", ProgressBar::Unit::kItems);
   engine::LikelihoodOptions options;
   options.cancel = &InterruptGuard::token();
-  options.progress = [&bar](int64_t done, int64_t total) { bar.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total)); };
-  CREST_TRY(const auto likelihood, engine::likelihood(*engine, rows, options));
+  options.progress = [&bar](int64_t done, int64_t total) {
+    bar.update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+  };
+  CREST_TRY(format::Imatrix imatrix, engine::collect_imatrix(*engine, rows, options));
   bar.finish();
-  CREST_RETURN_IF_ERROR(collector.status());
-  imatrix.add_chunks(static_cast<int64_t>(rows.size()), o.row_tokens);
   imatrix.set_dataset(o.file);
   const auto inputs = engine->model().file().files();
   CREST_RETURN_IF_ERROR(imatrix.write(o.output, inputs));
-  print_note(fmt::format("{}: {} weights over {} rows of {} tokens, perplexity {:.4f}", o.output, imatrix.entries().size(), rows.size(), o.row_tokens, likelihood.perplexity()));
+  print_note(fmt::format("{}: {} weights over {} rows of {} tokens", o.output, imatrix.entries().size(), rows.size(),
+                         o.row_tokens));
   return kExitOk;
 }
 
@@ -65,8 +49,9 @@ Result<int> collect(const ImatrixOptions& o) {
 
 void add_imatrix_command(Application& application) {
   auto o = std::make_shared<ImatrixOptions>();
-  Command command = application.add_command("imatrix", "Measure how much each input of each weight matters, for crest quantize",
-                                            {"crest imatrix -m model-f16.gguf -f calibration.txt -o model.imatrix"}, [o] { return collect(*o); });
+  Command command = application.add_command(
+      "imatrix", "Measure how much each input of each weight matters, for crest quantize",
+      {"crest imatrix -m model-f16.gguf -f calibration.txt -o model.imatrix"}, [o] { return collect(*o); });
   add_model_options(command, o->model);
   command.option("-f,--file", o->file, "FILE", "Calibration text").required();
   command.option("-o,--output", o->output, "OUT", "Importance matrix to write (GGUF)").required();
