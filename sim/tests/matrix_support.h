@@ -190,7 +190,7 @@ struct Operands {
     const OutputPlace place = output_place(in, block, i, j);
     return d[size_t(place.reg * in.lanes + place.lane)];
   }
-  void run(const Instruction& in, crest_sim::MatrixFn fn) {
+  crest_sim::MatrixCall call(const Instruction& in) {
     crest_sim::MatrixCall call{};
     call.d = d.data();
     call.a = a.data();
@@ -201,8 +201,11 @@ struct Operands {
     call.scale_a = scale_a.empty() ? nullptr : scale_a.data();
     call.scale_b = scale_b.empty() ? nullptr : scale_b.data();
     call.index = index.empty() ? nullptr : index.data();
+    return call;
+  }
+  void run(const Instruction& in, crest_sim::MatrixFn fn) {
     if (in.kind == MatrixKind::kSparse) d = c;
-    fn(call);
+    fn(call(in));
   }
 };
 

@@ -30,7 +30,8 @@ using MatrixFn = void (*)(const MatrixCall&);
 struct MatrixOp {
   MatrixFn fast = nullptr;
   MatrixFn strict = nullptr;
-  Fidelity fidelity = Fidelity::kModelled;  ///< of `strict`
+  Fidelity fidelity = Fidelity::kModelled;          ///< of `strict`
+  Fidelity fast_fidelity = Fidelity::kApproximate;  ///< of `fast`: that of `strict` where both compute the same
   uint8_t a_dwords = 0, b_dwords = 0, c_dwords = 0, d_dwords = 0;
 };
 

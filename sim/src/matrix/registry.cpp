@@ -118,6 +118,9 @@ constexpr MatrixShape shape_of(const Entry& e, int variant) {
   return shape;
 }
 
+/// `fast` is another computation for fp32 results of narrow inputs only.
+constexpr bool has_one_way(const Entry& e) { return e.d != Accumulator::kF32 || e.a == kF32; }
+
 template <int Index, int Variant>
 struct Handlers {
   static constexpr MatrixShape kShape = shape_of(kEntries[Index], Variant);
@@ -129,7 +132,7 @@ struct Handlers {
   static void strict(const MatrixCall& call) {
     if constexpr (kShape.family == W) return run_wmma(kShape, call, true);
     // Chains of fused multiply-adds and integers have one way to be computed.
-    if constexpr (kShape.a == kF32 || kShape.d == I || kShape.d == Accumulator::kF64) return fast(call);
+    if constexpr (has_one_way(kEntries[Index])) return fast(call);
     run_strict(kShape, call);
   }
 };
@@ -144,15 +147,18 @@ constexpr Fidelity fidelity_of(const Entry& e, int variant) {
 template <int Index, int Variant>
 constexpr MatrixOp make_op() {
   using H = Handlers<Index, Variant>;
+  constexpr Entry e = kEntries[Index];
   constexpr MatrixShape s = H::kShape;
+  constexpr Fidelity fidelity = fidelity_of(e, Variant);
   const int c_dwords = s.sparse() ? 0 : s.d_dwords();
-  return {&H::fast,
-          &H::strict,
-          fidelity_of(kEntries[Index], Variant),
-          uint8_t(s.a_dwords()),
-          uint8_t(s.b_dwords()),
-          uint8_t(c_dwords),
-          uint8_t(s.d_dwords())};
+  return {.fast = &H::fast,
+          .strict = &H::strict,
+          .fidelity = fidelity,
+          .fast_fidelity = has_one_way(e) ? fidelity : Fidelity::kApproximate,
+          .a_dwords = uint8_t(s.a_dwords()),
+          .b_dwords = uint8_t(s.b_dwords()),
+          .c_dwords = uint8_t(c_dwords),
+          .d_dwords = uint8_t(s.d_dwords())};
 }
 
 template <int Variant, int... Index>
