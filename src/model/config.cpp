@@ -97,7 +97,11 @@ Status parse_rope(const Keys& keys, ModelConfig& config) {
   if (rope.scaling == RopeScaling::kLinear) return {};
   CREST_TRY(rope.original_context, keys.metadata().integer_or(keys.key("rope.scaling.original_context_length"),
                                                               config.context_length, 1, kMaxContext));
-  CREST_TRY(rope.attention_factor, keys.number_or("rope.scaling.attn_factor", 1.0, 1e-3, 1e3));
+  // yarn_attn_factor is the whole factor (attention_factor of a Hugging Face configuration), attn_factor comes on top.
+  const double usual = rope.factor > 1 ? 0.1 * std::log(rope.factor) + 1 : 1;
+  CREST_TRY(const double whole, keys.number_or("rope.scaling.yarn_attn_factor", usual, 1e-3, 1e3));
+  CREST_TRY(const double extra, keys.number_or("rope.scaling.attn_factor", 1.0, 1e-3, 1e3));
+  rope.attention_factor = whole * extra;
   CREST_TRY(rope.beta_fast, keys.number_or("rope.scaling.yarn_beta_fast", 32.0, 1e-3, 1e6));
   CREST_TRY(rope.beta_slow, keys.number_or("rope.scaling.yarn_beta_slow", 1.0, 1e-3, 1e6));
   return {};

@@ -28,7 +28,7 @@ struct RopeConfig {
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;            // linear and YaRN
   int64_t original_context = 0;   // YaRN: context length before scaling
-  double attention_factor = 1.0;  // YaRN: times 0.1 ln(factor) + 1 on cosine and sine
+  double attention_factor = 1.0;  // YaRN: on cosine and sine
   double beta_fast = 32.0;
   double beta_slow = 1.0;
 };

@@ -26,7 +26,7 @@ ops::RopeConfig to_ops(const RopeConfig& rope, std::span<const float> factors) {
     result.original_context = static_cast<double>(rope.original_context);
     result.beta_fast = rope.beta_fast;
     result.beta_slow = rope.beta_slow;
-    result.attention_factor = rope.attention_factor * (rope.factor > 1 ? 0.1 * std::log(rope.factor) + 1 : 1);
+    result.attention_factor = rope.attention_factor;
   }
   return result;
 }

@@ -184,6 +184,11 @@ TEST(Config, RopeScaling) {
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config->rope.scaling, RopeScaling::kYarn);
   EXPECT_EQ(config->rope.original_context, 2048);
+  EXPECT_NEAR(config->rope.attention_factor, 0.1 * std::log(4.0) + 1, 1e-12);
+  m.set("qwen35.rope.scaling.yarn_attn_factor", Value::f32(1.25f));
+  EXPECT_NEAR(parse_config(m)->rope.attention_factor, 1.25, 1e-12);
+  m.set("qwen35.rope.scaling.attn_factor", Value::f32(2.0f));
+  EXPECT_NEAR(parse_config(m)->rope.attention_factor, 2.5, 1e-12);
   m.set("qwen35.rope.scaling.type", Value::string("longrope"));
   expect_failure(m, {"rope.scaling.type", "'longrope'", "linear", "yarn"});
 }
