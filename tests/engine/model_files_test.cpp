@@ -221,6 +221,46 @@ TEST_F(ModelFiles, NanWeightsAreReportedBySampling) {
   EXPECT_NE(result.error().message.find("nan"), std::string::npos) << result.error().message;
 }
 
+// llama.cpp #23606 and #27556: NaN after a long prefill, and a forgotten beginning. With strong decay (exp(g) vanishes
+// within a few tokens) and without any (the state remembers everything), thousands of tokens give finite logits that do
+// not depend on the chunks.
+TEST_F(ModelFiles, LongPromptsStayFiniteAndWhole) {
+  const auto source = convert("qwen3_5", "bf16");
+  for (const float shift : {-30.0f, 0.0f, 60.0f}) {
+    const auto variant = rewrite(source, [&](GgufCopy& copy) {
+      for (auto& tensor : copy.tensors) {
+        if (!tensor.spec.name.ends_with("ssm_dt.bias")) continue;
+        for (size_t at = 0; at < tensor.bytes.size(); at += sizeof(float)) {
+          float bias = 0;
+          std::memcpy(&bias, tensor.bytes.data() + at, sizeof bias);
+          bias += shift;
+          std::memcpy(tensor.bytes.data() + at, &bias, sizeof bias);
+        }
+      }
+    });
+    std::vector<int32_t> ids;
+    for (int32_t i = 0; i < 3000; ++i) ids.push_back((i * 37 + i / 11) % 510);
+    std::vector<std::vector<float>> found;
+    for (const int64_t chunk : {3000, 77}) {
+      auto engine = Engine::load(variant, {.context_length = 3000, .kv_type = KvType::kF32, .chunk_size = chunk});
+      ASSERT_TRUE(engine.ok()) << engine.error().message;
+      const auto sequence = std::move(*(*engine)->create_sequence());
+      std::vector<float> logits(512);
+      for (const int64_t end : chunk_ends(0, 3000, chunk, {})) {
+        const auto begin = static_cast<size_t>(sequence->length());
+        const StepItem item{.sequence = sequence.get(),
+                            .tokens = std::span(ids).subspan(begin, static_cast<size_t>(end) - begin),
+                            .logits = logits.data()};
+        ASSERT_TRUE((*engine)->step({&item, 1}).ok());
+      }
+      for (const float logit : logits) ASSERT_TRUE(std::isfinite(logit)) << shift;
+      found.push_back(logits);
+    }
+    EXPECT_LE(testing::largest_difference(found[0], found[1]), kTolerance * testing::standard_deviation(found[0]))
+        << shift;
+  }
+}
+
 TEST_F(ModelFiles, LoadingReportsProgressAndCanBeStopped) {
   std::vector<uint64_t> steps;
   uint64_t total = 0;

@@ -91,6 +91,25 @@ TEST_P(SessionTest, EditedPromptsAnswerAsAFreshSessionDoes) {
   expect_same(32);
 }
 
+// Table row 5: templates leave the thinking of earlier turns out, so the next prompt parts from the old one right after
+// the end of the user's turn. That place has a snapshot of its own.
+TEST_P(SessionTest, StateAfterTheLastTurnIsKept) {
+  const auto engine = load();
+  const auto session = new_session(*engine);
+  std::vector<int32_t> turn;
+  for (const int32_t id : prompt(50)) turn.push_back(id == 511 ? 7 : id);
+  turn.push_back(511);
+  auto asked = turn;
+  asked.insert(asked.end(), {20, 21, 22});
+  run(*session, asked, greedy(10));
+  auto next = turn;
+  next.insert(next.end(), {20, 30, 31, 32, 33});
+  const auto answer = run(*session, next, greedy(10));
+  EXPECT_EQ(answer.timings.cached_tokens, recurrent() ? 51 : 52);
+  session->clear();
+  EXPECT_EQ(run(*session, next, greedy(10)).ids, answer.ids);
+}
+
 // ik_llama #1762: what a session computes must not depend on who had its memory before.
 TEST_P(SessionTest, MemoryOfAnEarlierSessionIsNotSeen) {
   const auto engine = load();
