@@ -114,12 +114,15 @@ class KernelOverrides {
   std::map<std::string, std::vector<std::string>, std::less<>> forced_;
 };
 
+class TuningTables;
+
 /// What every operator runs with. Not shared between threads: one context for one forward at a time.
 struct Context {
   core::ThreadPool& pool;
   Workspace& workspace;
   KernelLog* log = nullptr;
   const KernelOverrides* overrides = nullptr;  // null: those of the environment
+  const TuningTables* tuning = nullptr;        // null: those of the environment
 };
 
 }  // namespace crest::ops

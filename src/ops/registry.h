@@ -12,6 +12,7 @@
 
 #include "core/result.h"
 #include "ops/context.h"
+#include "ops/tuning.h"
 
 namespace crest::ops {
 
@@ -89,27 +90,29 @@ class Operator final : public OperatorBase {
     ChoiceReason reason = ChoiceReason::kReference;
   };
 
-  Operator(std::string_view name, std::vector<KernelType> sorted) : OperatorBase(name) {
+  using KeyOf = TuningKey (*)(const Problem&);
+
+  /// key: what the operator's tuning table is asked for; null when it has none.
+  Operator(std::string_view name, std::vector<KernelType> sorted, KeyOf key = nullptr) : OperatorBase(name), key_(key) {
     std::sort(sorted.begin(), sorted.end(), [](const KernelType& a, const KernelType& b) {
       return a.priority != b.priority ? a.priority > b.priority : a.name < b.name;
     });
     for (const auto& kernel : sorted) entries_.emplace_back(kernel);
   }
 
-  /// Order: forced by name (a forced kernel that does not support the problem is passed over), highest priority, ties
-  /// by name, reference. The problem must have passed its check.
+  /// Order: forced by name, tuning table, highest priority, ties by name, reference. A forced or tuned kernel that does
+  /// not support the problem is passed over. The problem must have passed its check.
   Result<Choice> choose(const Problem& problem, const Context& context) const {
     const auto& overrides = context.overrides ? *context.overrides : KernelOverrides::from_environment();
     const auto& forced = overrides.forced(name());
     if (!forced.empty()) {
       CREST_RETURN_IF_ERROR(check_forced(forced));
-      for (const auto& wanted : forced) {
-        for (auto& entry : entries_) {
-          if (entry.kernel.name == wanted && usable(entry.kernel, problem)) {
-            return Choice{&entry.kernel, &entry.calls, ChoiceReason::kForced};
-          }
-        }
+      if (const Entry* entry = first_usable(forced, problem)) {
+        return Choice{&entry->kernel, &entry->calls, ChoiceReason::kForced};
       }
+    }
+    if (const Entry* entry = tuned(problem, context)) {
+      return Choice{&entry->kernel, &entry->calls, ChoiceReason::kTuned};
     }
     for (auto& entry : entries_) {
       if (!usable(entry.kernel, problem)) continue;
@@ -158,7 +161,24 @@ class Operator final : public OperatorBase {
     return arch_available(kernel.backend, kernel.arch) && (!kernel.supports || kernel.supports(problem));
   }
 
+  const Entry* first_usable(const std::vector<std::string>& names, const Problem& problem) const {
+    for (const auto& wanted : names) {
+      for (const auto& entry : entries_) {
+        if (entry.kernel.name == wanted && usable(entry.kernel, problem)) return &entry;
+      }
+    }
+    return nullptr;
+  }
+  const Entry* tuned(const Problem& problem, const Context& context) const {
+    if (key_ == nullptr) return nullptr;
+    const auto& tables = context.tuning ? *context.tuning : TuningTables::from_environment();
+    const TuningTable* table = tables.find(name());
+    if (table == nullptr) return nullptr;
+    return first_usable(table->variants(cpu_arch(), context.pool.size(), key_(problem)), problem);
+  }
+
   std::deque<Entry> entries_;
+  KeyOf key_;
 };
 
 /// Every operator of the library, by name: for `crest ops`, `--explain`, documentation and tests.

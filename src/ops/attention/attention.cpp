@@ -133,8 +133,13 @@ const float* KvReader::row(int64_t j, float* buffer) const {
 }
 
 const Operator<AttentionProblem, AttentionArgs>& attention_operator() {
-  static const Operator<AttentionProblem, AttentionArgs> op("attention",
-                                                            {attention_reference(), kAttentionAvx2, kAttentionAvx512});
+  static const Operator<AttentionProblem, AttentionArgs> op(
+      "attention", {attention_reference(), kAttentionAvx2, kAttentionAvx512}, [](const AttentionProblem& p) {
+        return TuningKey{tensor::name(p.kv_dtype),
+                         {tuned_exact("q_heads", p.q_heads), tuned_exact("kv_heads", p.kv_heads),
+                          tuned_exact("head_dim", p.head_dim), tuned_power("q_len", p.max_q_len),
+                          tuned_power("kv_len", p.max_kv_len)}};
+      });
   return op;
 }
 

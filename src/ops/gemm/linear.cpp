@@ -271,13 +271,19 @@ Status run_cost_range(std::span<const LinearSegment> segments, int64_t begin, in
 }
 
 const LinearOperator& linear_operator() {
-  static const LinearOperator op("linear", [] {
-    std::vector<LinearKernel> kernels = {linear_reference()};
-    for (const LinearTable* table : {&kLinearAvx2, &kLinearAvxVnni, &kLinearAvx512, &kLinearAvx512Vnni}) {
-      kernels.insert(kernels.end(), table->begin(), table->end());
-    }
-    return kernels;
-  }());
+  static const LinearOperator op(
+      "linear",
+      [] {
+        std::vector<LinearKernel> kernels = {linear_reference()};
+        for (const LinearTable* table : {&kLinearAvx2, &kLinearAvxVnni, &kLinearAvx512, &kLinearAvx512Vnni}) {
+          kernels.insert(kernels.end(), table->begin(), table->end());
+        }
+        return kernels;
+      }(),
+      [](const LinearProblem& p) {
+        return TuningKey{tensor::name(p.dtype),
+                         {tuned_rows("m", p.tokens), tuned_exact("n", p.rows), tuned_exact("k", p.cols)}};
+      });
   return op;
 }
 
