@@ -31,16 +31,6 @@ Result<std::vector<TensorSpec>> choose_specs(const ModelFile& model, const Quant
   return specs;
 }
 
-// Everything that is read.
-std::vector<fs::path> files_of(const ModelFile& model, const fs::path& folder) {
-  std::vector<fs::path> files = model.files();
-  for (const char* name :
-       {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-        "chat_template.jinja", "chat_template.json", "model.safetensors.index.json"})
-    files.push_back(folder / name);
-  return files;
-}
-
 DType most_common(std::span<const TensorSpec> specs) {
   std::map<DType, uint64_t> bytes;
   for (const TensorSpec& spec : specs) {
@@ -105,6 +95,25 @@ Status write_tensor_as(const ModelFile& model, const TensorEntry& entry, DType d
   return {};
 }
 
+std::vector<fs::path> input_files(const ModelFile& model) {
+  std::vector<fs::path> files = model.files();
+  if (model.kind() == ModelFile::Kind::kGguf) return files;
+  for (const char* name :
+       {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+        "chat_template.jinja", "chat_template.json", "model.safetensors.index.json"})
+    files.push_back(model.path() / name);
+  return files;
+}
+
+Result<Metadata> converted_metadata(const ModelFile& folder) {
+  Metadata metadata = folder.metadata();
+  CREST_TRY(const text::VocabData vocab, folder.vocab());
+  CREST_TRY(const std::string tokenizer, core::read_file(folder.path() / "tokenizer.json", kMaxTokenizerBytes));
+  if (auto status = vocab_to_metadata(vocab, tokenizer, metadata); !status.ok())
+    return std::move(status).error().with_context(folder.path().string());
+  return metadata;
+}
+
 Result<ConvertReport> convert(const fs::path& folder, const fs::path& output, const ConvertOptions& options,
                               core::ThreadPool& pool) {
   const QuantMix* mix = nullptr;
@@ -116,21 +125,17 @@ Result<ConvertReport> convert(const fs::path& folder, const fs::path& output, co
     return make_error(ErrorCode::kInvalidArgument, "{}: is not a folder; convert reads Hugging Face folders",
                       folder.string());
   CREST_TRY(const auto model, ModelFile::open(folder, {.as_converted = true}));
-  CREST_RETURN_IF_ERROR(refuse_same_file(output, files_of(*model, folder)));
-  CREST_TRY(const text::VocabData vocab, model->vocab());
+  CREST_RETURN_IF_ERROR(refuse_same_file(output, input_files(*model)));
+  CREST_TRY(Metadata metadata, converted_metadata(*model));
   ConvertReport report;
   CREST_TRY(const auto specs, choose_specs(*model, mix, report));
   uint64_t total = 0;
   for (const TensorSpec& spec : specs) total += *tensor_bytes(spec.dtype, spec.shape);
-  Metadata metadata = model->metadata();
   if (mix == nullptr) {
     CREST_TRY(mix, find_quant_mix(tensor::name(most_common(specs))));
   }
   metadata.set("general.file_type", Value::u32(mix->file_type));
   metadata.set("general.quantization_version", Value::u32(2));
-  CREST_TRY(const std::string tokenizer, core::read_file(folder / "tokenizer.json", kMaxTokenizerBytes));
-  if (auto status = vocab_to_metadata(vocab, tokenizer, metadata); !status.ok())
-    return std::move(status).error().with_context(folder.string());
   CREST_TRY(GgufWriter writer, GgufWriter::create(output, metadata, specs));
   uint64_t done = 0;
   const auto sink = [&](std::span<const std::byte> bytes) -> Status {

@@ -33,6 +33,12 @@ struct ConvertReport {
 Result<ConvertReport> convert(const std::filesystem::path& folder, const std::filesystem::path& output,
                               const ConvertOptions& options, core::ThreadPool& pool);
 
+/// Metadata of the file that convert makes of a folder, tokenizer keys included; general.file_type is left to the
+/// caller.
+Result<Metadata> converted_metadata(const ModelFile& folder);
+/// Every file that goes into a model: weights and, of a folder, configuration and tokenizer.
+std::vector<std::filesystem::path> input_files(const ModelFile& model);
+
 /// Writes all values of a tensor of `model` as `dtype` to `sink`, a few million values at a time.
 Status write_tensor_as(const ModelFile& model, const TensorEntry& entry, tensor::DType dtype, core::ThreadPool& pool,
                        const std::function<Status(std::span<const std::byte>)>& sink);

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "format/convert.h"
 #include "format/gguf_writer.h"
 #include "format/model_file.h"
 #include "tensor/quant.h"
@@ -45,11 +46,14 @@ Status check_inputs(const ModelFile& model, const std::vector<QuantChoice>& choi
   return {};
 }
 
-Metadata output_metadata(const ModelFile& model, const QuantMix& mix, const QuantizeOptions& options) {
+Result<Metadata> output_metadata(const ModelFile& model, const QuantMix& mix, const QuantizeOptions& options) {
   Metadata metadata = model.metadata();
+  if (model.kind() == ModelFile::Kind::kHuggingFace) {
+    CREST_TRY(metadata, converted_metadata(model));
+  }
   for (const char* key : {"split.no", "split.count", "split.tensors.count"}) metadata.erase(key);
-  metadata.set("general.quantization_version", Value::u32(kQuantizationVersion));
   metadata.set("general.file_type", Value::u32(mix.file_type));
+  metadata.set("general.quantization_version", Value::u32(kQuantizationVersion));
   if (options.imatrix != nullptr) {
     metadata.set("quantize.imatrix.file", Value::string(options.imatrix_name));
     metadata.set("quantize.imatrix.dataset", Value::string(options.imatrix->dataset()));
@@ -223,7 +227,7 @@ Result<QuantizeReport> quantize_file(const std::filesystem::path& input, const s
                                      std::string_view type, const QuantizeOptions& options, core::ThreadPool& pool) {
   CREST_TRY(const QuantMix* mix, find_quant_mix(type));
   CREST_TRY(const auto model, ModelFile::open(input, {.as_converted = true}));
-  CREST_RETURN_IF_ERROR(refuse_same_file(output, model->files()));
+  CREST_RETURN_IF_ERROR(refuse_same_file(output, input_files(*model)));
   CREST_TRY(const auto choices,
             choose_quant_types(model->metadata(), model->tensors(), *mix, options.imatrix != nullptr));
   if (auto status = check_inputs(*model, choices, options); !status.ok()) {
@@ -237,7 +241,8 @@ Result<QuantizeReport> quantize_file(const std::filesystem::path& input, const s
     CREST_TRY(const uint64_t bytes, tensor_bytes(choices[i].dtype, tensor.shape));
     report.output_bytes += bytes;
   }
-  CREST_TRY(GgufWriter writer, GgufWriter::create(output, output_metadata(*model, *mix, options), std::move(specs)));
+  CREST_TRY(const Metadata metadata, output_metadata(*model, *mix, options));
+  CREST_TRY(GgufWriter writer, GgufWriter::create(output, metadata, std::move(specs)));
   CREST_RETURN_IF_ERROR(FileQuantizer(*model, choices, options, pool).run(writer));
   CREST_RETURN_IF_ERROR(writer.finish());
   return report;

@@ -9,6 +9,7 @@
 
 #include "format/gguf_builder.h"
 #include "format/hf_builder.h"
+#include "format/quantize.h"
 #include "format/vocab_metadata.h"
 #include "tensor/quant.h"
 
@@ -48,6 +49,22 @@ std::vector<std::byte> bytes_of(const ModelFile& model, const TensorEntry& entry
   const auto data = model.data(entry);
   EXPECT_TRUE(data.ok());
   return {data->bytes.begin(), data->bytes.end()};
+}
+
+// Quantising a folder directly is converting it to that type: the tokenizer and the rest of the metadata come along.
+TEST(Convert, QuantisedFolderEqualsConvertedOne) {
+  const TemporaryFolder folder;
+  write(make_qwen35(true), folder);
+  for (const char* type : {"Q4_K_M", "Q8_0", "F16"}) {
+    ASSERT_TRUE(convert(folder.path(), folder.path() / "a.gguf", {.type = type}, pool()).ok());
+    const auto report = quantize_file(folder.path(), folder.path() / "b.gguf", type, {}, pool());
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_EQ(core::read_file(folder.path() / "a.gguf", 1 << 24).value(),
+              core::read_file(folder.path() / "b.gguf", 1 << 24).value());
+  }
+  const auto refused = quantize_file(folder.path(), folder.path() / "tokenizer.json", "Q8_0", {}, pool());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("same file"), std::string::npos) << refused.error().message;
 }
 
 // A folder opened as converted and the file that convert writes are the same, for each architecture.
