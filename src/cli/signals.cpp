@@ -22,7 +22,20 @@ void on_interrupt(int) {
   cancel_token.cancel();
 }
 
+void on_bus_error(int) {
+  static constexpr char kText[] = "error: a file became shorter (or its disk failed) while it was being read\n";
+  (void)!::write(2, kText, sizeof kText - 1);
+  ::_exit(1);
+}
+
 }  // namespace
+
+void explain_bus_errors() {
+  struct sigaction action {};
+  action.sa_handler = on_bus_error;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGBUS, &action, nullptr);
+}
 
 InterruptGuard::InterruptGuard() {
   cancel_token.reset();

@@ -19,4 +19,8 @@ class InterruptGuard {
   static void clear();
 };
 
+/// A mapped file that another program cuts short while it is read cannot be guarded against: the system sends SIGBUS. From
+/// now on the program then says so and ends with code 1.
+void explain_bus_errors();
+
 }  // namespace crest::cli

@@ -67,6 +67,8 @@ class GgufFile {
 
  private:
   friend class GgufParser;
+  static Result<std::shared_ptr<const GgufFile>> make(std::span<const std::byte> bytes, std::string source,
+                                                      std::shared_ptr<const core::FileMap> map);
   std::shared_ptr<const core::FileMap> map_;
   std::span<const std::byte> bytes_;
   uint32_t version_ = 0;

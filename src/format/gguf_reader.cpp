@@ -245,21 +245,24 @@ class GgufParser {
   uint64_t n_kv_ = 0;
 };
 
-Result<std::shared_ptr<const GgufFile>> GgufFile::parse(std::span<const std::byte> bytes, std::string source) {
+Result<std::shared_ptr<const GgufFile>> GgufFile::make(std::span<const std::byte> bytes, std::string source,
+                                                       std::shared_ptr<const core::FileMap> map) {
   auto file = std::make_shared<GgufFile>();
   file->metadata_ = Metadata(std::move(source));
   file->bytes_ = bytes;
-  GgufParser parser(*file, bytes);
-  CREST_RETURN_IF_ERROR(parser.parse(bytes));
+  file->map_ = std::move(map);
+  CREST_RETURN_IF_ERROR(GgufParser(*file, bytes).parse(bytes));
   return std::shared_ptr<const GgufFile>(std::move(file));
+}
+
+Result<std::shared_ptr<const GgufFile>> GgufFile::parse(std::span<const std::byte> bytes, std::string source) {
+  return make(bytes, std::move(source), nullptr);
 }
 
 Result<std::shared_ptr<const GgufFile>> GgufFile::open(const std::filesystem::path& path) {
   CREST_TRY(auto map, core::FileMap::open(path));
-  CREST_TRY(auto file, parse(map->bytes(), path.string()));
-  // The map lives as long as the file that looks into it.
-  std::const_pointer_cast<GgufFile>(file)->map_ = std::move(map);
-  return file;
+  const auto bytes = map->bytes();
+  return make(bytes, path.string(), std::move(map));
 }
 
 }  // namespace crest::format

@@ -92,6 +92,12 @@ class Value {
   std::vector<std::string> strings_;  // array of strings
 };
 
+/// Lets maps of strings be searched by views.
+struct StringHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+
 /// Keys and values in file order. Getters convert between integer widths when the value fits, and say key, found and
 /// wanted type when it does not. Messages start with the source's name.
 class Metadata {
@@ -135,13 +141,9 @@ class Metadata {
   Result<const Value*> require(std::string_view key) const;
   Result<int64_t> checked_integer(std::string_view key, const Value& value, size_t index, int64_t min,
                                   int64_t max) const;
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
   std::string source_;
   std::vector<std::pair<std::string, Value>> entries_;
-  std::unordered_map<std::string, size_t, Hash, std::equal_to<>> index_;
+  std::unordered_map<std::string, size_t, StringHash, std::equal_to<>> index_;
 };
 
 }  // namespace crest::format

@@ -39,8 +39,7 @@ std::string ModelFile::architecture() const {
 
 void ModelFile::add_tensor(TensorEntry entry) {
   entry.index = tensors_.size();
-  names_.push_back(std::make_unique<std::string>(entry.name));
-  by_name_.emplace(*names_.back(), entry.index);
+  by_name_.emplace(entry.name, entry.index);
   tensors_.push_back(std::move(entry));
 }
 

@@ -132,8 +132,7 @@ class ModelFile {
 
  private:
   std::vector<TensorEntry> tensors_;
-  std::unordered_map<std::string_view, size_t> by_name_;
-  std::vector<std::unique_ptr<std::string>> names_;
+  std::unordered_map<std::string, size_t, StringHash, std::equal_to<>> by_name_;
 };
 
 }  // namespace crest::format

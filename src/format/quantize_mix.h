@@ -37,8 +37,9 @@ struct QuantChoice {
 };
 
 /// One choice per tensor of the model, in file order.
-/// Rules depend on the tensor's name, its place among its like (counted by block), the number of blocks (block_count, multi-token
-/// prediction blocks included), the ratio of query to key-value heads and on whether an importance matrix is used.
+/// Rules depend on the tensor's name, its place among its like (counted by block), the number of blocks (block_count,
+/// multi-token prediction blocks included), the ratio of query to key-value heads and on whether an importance matrix
+/// is used.
 Result<std::vector<QuantChoice>> choose_quant_types(const Metadata& metadata, std::span<const TensorEntry> tensors,
                                                     const QuantMix& mix, bool has_imatrix);
 
