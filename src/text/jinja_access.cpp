@@ -73,12 +73,10 @@ Value attribute(Runtime& runtime, const Value& object, const std::string& name) 
 
 Value string_at(Runtime& runtime, const Value& object, Int index) {
   const StringObject& self = object.string();
-  runtime.tick_bytes(self.text.size());
-  const Int length = self.length();
+  const Int length = runtime.text_length(self);
   if (index < 0) index += length;
   if (index < 0 || index >= length) return {};
-  const size_t begin =
-      self.ascii() ? static_cast<size_t>(index) : byte_position(self.text.bytes(), static_cast<size_t>(index));
+  const size_t begin = runtime.text_position(self, index);
   return runtime.string(self.text.slice(begin, begin + char_size(self.text.bytes(), begin)), self.markup);
 }
 
@@ -140,12 +138,11 @@ Value slice_string(Runtime& runtime, const Value& object, const SliceBounds& bou
   const std::string& bytes = self.text.bytes();
   Text out;
   if (self.ascii() || bounds.step == 1) {
-    const auto position = [&](Int index) {
-      return self.ascii() ? static_cast<size_t>(index) : byte_position(bytes, static_cast<size_t>(index));
-    };
     if (bounds.step == 1 && bounds.count > 0) {
-      out.append(self.text, position(bounds.start), position(bounds.start + bounds.count));
+      out.append(self.text, runtime.text_position(self, bounds.start),
+                 runtime.text_position(self, bounds.start + bounds.count));
     } else {
+      runtime.tick_chars(static_cast<size_t>(bounds.count));
       for (Int i = 0; i < bounds.count; ++i) {
         const size_t at = static_cast<size_t>(bounds.start + i * bounds.step);
         out.append(self.text, at, at + 1);
@@ -153,6 +150,7 @@ Value slice_string(Runtime& runtime, const Value& object, const SliceBounds& bou
     }
     return runtime.string(std::move(out), self.markup);
   }
+  runtime.tick_chars(2 * bytes.size());
   std::vector<size_t> starts;
   for (size_t position = 0; position < bytes.size(); next_char(bytes, position)) starts.push_back(position);
   starts.push_back(bytes.size());
@@ -173,7 +171,7 @@ Value Runtime::getattr(const Value& object, const Value& name) {
 }
 
 Value Runtime::getitem(const Value& object, const Value& key) {
-  tick();
+  tick_bytes(key.is_string() ? key.text().size() : 0);
   Value found = subscript(*this, object, key);
   if (found.missing() && key.is_string()) found = attribute(*this, object, key.bytes());
   return found.missing() ? undefined_attribute(object, key) : found;
@@ -192,10 +190,7 @@ Value Runtime::slice(const Value& object, const Value& start, const Value& stop,
   }
   const Int count = length(object);
   const SliceBounds bounds = slice_bounds(start, stop, step, count);
-  if (object.is_string()) {
-    tick_bytes(object.text().size());
-    return slice_string(*this, object, bounds);
-  }
+  if (object.is_string()) return slice_string(*this, object, bounds);
   if (object.is(Kind::kRange)) {
     const RangeObject& r = object.range();
     Int stride = 0;

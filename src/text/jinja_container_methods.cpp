@@ -25,8 +25,9 @@ struct BoundMethod : CallableObject {
   Method method;
 };
 
-Value dict_get(Runtime&, const Value& self, const Args& args) {
+Value dict_get(Runtime& runtime, const Value& self, const Args& args) {
   const Parameters p("get", args, {"key", "default"}, 1);
+  runtime.tick_bytes(p[0].is_string() ? p[0].text().size() : 0);
   const Value* found = self.dict().find(p[0]);
   return found != nullptr ? *found : p.has(1) ? p[1] : Value::none();
 }
@@ -45,7 +46,9 @@ Value copy(Runtime&, const Value& self, const Args& args) {
 Value dict_fromkeys(Runtime& runtime, const Value&, const Args& args) {
   const Parameters p("fromkeys", args, {"iterable", "value"}, 1);
   auto* dict = runtime.make<DictObject>();
-  for (const Value& key : runtime.items_of(p[0])) dict->set(key, p.has(1) ? p[1] : Value::none());
+  const std::vector<Value> keys = runtime.items_of(p[0]);
+  runtime.tick(4 * keys.size());
+  for (const Value& key : keys) dict->set(key, p.has(1) ? p[1] : Value::none());
   return runtime.dict(dict);
 }
 

@@ -34,7 +34,7 @@ Value follow(Runtime& runtime, Value item, const std::vector<Value>& path, const
 
 Value ignore_case(Runtime& runtime, const Value& value) {
   if (!value.is_string()) return value;
-  runtime.tick_bytes(4 * value.text().size());
+  runtime.tick_chars(4 * value.text().size());
   return runtime.string(value.text().derived(to_lower(value.bytes())));
 }
 

@@ -27,15 +27,14 @@ Value capitalize(Runtime& runtime, const Value& input, const Args& args) {
 Value trim(Runtime& runtime, const Value& input, const Args& args) {
   const Parameters p("trim", args, {"chars"});
   const Value text = runtime.soft_str(input);
-  runtime.tick_bytes(text.text().size());
-  return runtime.string(strip_text(text.text(), p[0], true, true), text.string().markup);
+  return runtime.string(strip_text(runtime, text.text(), p[0], true, true), text.string().markup);
 }
 
 Value title(Runtime& runtime, const Value& input, const Args& args) {
   const Parameters p("title", args, {});
   const Value text = runtime.soft_str(input);
   const std::string& bytes = text.bytes();
-  runtime.tick_bytes(4 * bytes.size());
+  runtime.tick_chars(4 * bytes.size());
   std::string out;
   const auto separates = [](char32_t c) {
     return is_space(c) || std::u32string_view(U"-({[<").find(c) != std::u32string_view::npos;
@@ -119,7 +118,7 @@ Value truncate(Runtime& runtime, const Value& input, const Args& args) {
 Value wordcount(Runtime& runtime, const Value& input, const Args& args) {
   const Parameters p("wordcount", args, {});
   const Value text = runtime.soft_str(input);
-  runtime.tick_bytes(4 * text.text().size());
+  runtime.tick_chars(text.text().size());
   Int words = 0;
   bool inside = false;
   for (size_t position = 0; position < text.bytes().size();) {
@@ -179,7 +178,7 @@ Value string(Runtime& runtime, const Value& input, const Args&) { return runtime
 Value striptags(Runtime& runtime, const Value& input, const Args&) {
   const Text source = runtime.str(input);
   const std::string& bytes = source.bytes();
-  runtime.tick_bytes(8 * bytes.size());
+  runtime.tick_chars(2 * bytes.size());
   std::string kept;
   size_t position = 0;
   for (size_t start = 0; (start = find_bytes(bytes, "<", position)) != std::string::npos;) {
@@ -214,7 +213,10 @@ std::string quoted_url(std::string_view text, bool query) {
     } else if (c == ' ' && query) {
       out += '+';
     } else {
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+      constexpr std::string_view kHex = "0123456789ABCDEF";
+      out += '%';
+      out += kHex[static_cast<unsigned char>(c) >> 4];
+      out += kHex[static_cast<unsigned char>(c) & 15];
     }
   }
   return out;
@@ -224,6 +226,7 @@ Value urlencode(Runtime& runtime, const Value& input, const Args& args) {
   const Parameters p("urlencode", args, {});
   const auto quote = [&](const Value& value, bool query) {
     const Text text = runtime.str(value);
+    runtime.tick_chars(4 * text.size());
     return text.derived(quoted_url(text.bytes(), query));
   };
   if (input.is_string() || !Iterator::iterable(input)) return runtime.string(quote(input, false));

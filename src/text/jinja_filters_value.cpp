@@ -40,7 +40,7 @@ std::optional<Int> whole_number(const Value& value) {
   return std::nullopt;
 }
 
-Value integer(Runtime&, const Value& input, const Args& args) {
+Value integer(Runtime& runtime, const Value& input, const Args& args) {
   const Parameters p("int", args, {"default", "base"});
   const Value otherwise = p.has(0) ? p[0] : Value::integer(0);
   if (input.undefined()) input.undefined_object().fail();
@@ -48,6 +48,7 @@ Value integer(Runtime&, const Value& input, const Args& args) {
     raise(Fault::kOverflow, "cannot convert float infinity to integer");
   if (const auto whole = whole_number(input)) return Value::integer(*whole);
   if (!input.is_string()) return otherwise;
+  runtime.tick_chars(2 * input.text().size());
   const Int base = p.integer(1, 10);
   if (base == 0 || (base >= 2 && base <= 36)) {
     if (const auto parsed = parse_integer(input.bytes(), static_cast<int>(base))) return Value::integer(*parsed);
@@ -57,10 +58,11 @@ Value integer(Runtime&, const Value& input, const Args& args) {
   return real && std::isfinite(*real) ? Value::integer(integer_from(*real)) : otherwise;
 }
 
-Value real(Runtime&, const Value& input, const Args& args) {
+Value real(Runtime& runtime, const Value& input, const Args& args) {
   const Parameters p("float", args, {"default"});
   if (input.undefined()) input.undefined_object().fail();
   if (input.is_number()) return Value::real(input.as_real());
+  if (input.is_string()) runtime.tick_chars(2 * input.text().size());
   const auto parsed = input.is_string() ? parse_float(input.bytes()) : std::nullopt;
   return parsed ? Value::real(*parsed) : p.has(0) ? p[0] : Value::real(0);
 }

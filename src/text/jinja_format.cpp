@@ -16,6 +16,7 @@ class PercentFormatter {
 
   Text run() {
     const std::string& bytes = format_.bytes();
+    runtime_.tick_bytes(bytes.size());
     size_t done = 0;
     for (size_t at = 0; (at = bytes.find('%', done)) != std::string::npos;) {
       out_.append(format_, done, at);
@@ -202,6 +203,7 @@ class PercentFormatter {
     }
     if (c != 'c' && spec.precision)
       shown = shown.slice(0, byte_position(shown.bytes(), static_cast<size_t>(*spec.precision)));
+    runtime_.tick_chars(shown.size());
     const Int missing = spec.width - static_cast<Int>(count_chars(shown.bytes()));
     runtime_.check_string(missing);
     const std::string fill(missing > 0 ? static_cast<size_t>(missing) : 0, ' ');
@@ -235,9 +237,11 @@ class BraceFormatter {
   Text run(const Text& format, int depth = 2) {
     if (depth < 0) raise(Fault::kValue, "Max string recursion exceeded");
     const std::string& bytes = format.bytes();
+    runtime_.tick_chars(bytes.size());
     Text out;
     size_t done = 0;
     for (size_t at = 0; (at = bytes.find_first_of("{}", done)) != std::string::npos;) {
+      runtime_.tick();
       out.append(format, done, at);
       if (at + 1 < bytes.size() && bytes[at + 1] == bytes[at]) {
         out.append(format, at, at + 1);

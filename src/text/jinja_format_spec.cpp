@@ -39,6 +39,7 @@ std::string padded(Runtime& runtime, const std::string& text, const FormatSpec& 
   runtime.check_string(missing * static_cast<Int>(fill.size()) + static_cast<Int>(text.size()));
   const char align = spec.align == '\0' ? default_align : spec.align;
   const Int left = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
+  runtime.tick_chars(static_cast<size_t>(missing));
   std::string out;
   for (Int i = 0; i < left; ++i) out += fill;
   out += text;
@@ -185,6 +186,7 @@ Text format_value(Runtime& runtime, const Value& value, std::string_view text) {
     if (spec.align == '=' && !spec.zero) raise(Fault::kValue, "'=' alignment not allowed in string format specifier");
     FormatSpec plain = spec;
     if (spec.zero && spec.align == '=') plain.align = '<';
+    runtime.tick_chars(value.text().size());
     std::string shown = value.bytes();
     if (spec.precision) shown.resize(byte_position(shown, static_cast<size_t>(*spec.precision)));
     const Int length = static_cast<Int>(count_chars(shown));

@@ -48,7 +48,15 @@ DictObject& dict_from(Runtime& runtime, std::string_view function, const Args& a
   return *dict;
 }
 
-Value dict_function(Runtime& runtime, Args& args) { return runtime.dict(&dict_from(runtime, "dict", args)); }
+struct DictType : CallableObject {
+  Value call(Runtime& runtime, Args& args) override { return runtime.dict(&dict_from(runtime, "dict", args)); }
+  std::string describe() const override { return "<class 'dict'>"; }
+  Value attribute(Runtime& runtime, std::string_view name) override {
+    if (name != "fromkeys") return {};
+    const Value empty(Kind::kDict, runtime.make<DictObject>());
+    return bind_method(runtime, empty, name, find_container_method(empty, name));
+  }
+};
 
 Value namespace_function(Runtime& runtime, Args& args) {
   const DictObject& attributes = dict_from(runtime, "namespace", args);
@@ -122,9 +130,9 @@ Value strftime_function(Runtime& runtime, Args& args) {
 
 Value find_global(Runtime& runtime, std::string_view name) {
   constexpr std::pair<std::string_view, Value (*)(Runtime&, Args&)> kFunctions[] = {
-      {"range", range_function},          {"dict", dict_function},     {"namespace", namespace_function},
-      {"cycler", cycler_function},        {"joiner", joiner_function}, {"raise_exception", raise_function},
-      {"strftime_now", strftime_function}};
+      {"range", range_function},   {"namespace", namespace_function},   {"cycler", cycler_function},
+      {"joiner", joiner_function}, {"raise_exception", raise_function}, {"strftime_now", strftime_function}};
+  if (name == "dict") return Value(Kind::kCallable, runtime.make<DictType>());
   for (const auto& [known, function] : kFunctions) {
     if (known == name) return make_function(runtime, std::string(name), function);
   }

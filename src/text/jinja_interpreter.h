@@ -70,6 +70,7 @@ class Interpreter : public Runtime {
   const Tree& tree_;
   std::map<std::string, Value, std::less<>> variables_;
   std::vector<Value> context_;  // by number of the name
+  uint64_t captured_scopes_ = 0;  // by macros, which may outlive the turn of a loop
   Text* out_ = nullptr;
   const Value* block_input_ = nullptr;  // what a filter block or set block filters
   uint32_t loop_name_ = UINT32_MAX;

@@ -134,7 +134,7 @@ class Dumper {
   void unit(uint32_t code) { out += fmt::format("\\u{:04x}", code); }
 
   void string(const Text& text) {
-    runtime_.tick_bytes(text.size());
+    runtime_.tick_chars(text.size());
     trusted = trusted && text.trusted();
     out += '"';
     for (size_t position = 0; position < text.size();) {

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "text/jinja_methods.h"
 #include "text/jinja_number.h"
 #include "text/jinja_runtime.h"
 
@@ -26,8 +27,7 @@ Value repeat(Runtime& runtime, const Value& value, Int count) {
     if (count > (Int{1} << 40)) count = Int{1} << 40;
     runtime.check_string(static_cast<Int>(text.size()) * count);
     Text out;
-    out.reserve(text.size() * static_cast<size_t>(count));
-    for (Int i = 0; i < count && !text.empty(); ++i) out.append(text);
+    append_repeated(runtime, out, text, count);
     return runtime.string(std::move(out), value.string().markup);
   }
   const std::vector<Value>& items = value.list().items;

@@ -59,9 +59,10 @@ std::string_view escaped(char c) {
 }  // namespace
 
 Text Runtime::str(const Value& value) {
-  if (value.is_string()) return value.text();
   if (value.undefined()) return {};
-  return repr(value);
+  if (!value.is_string()) return repr(value);
+  tick_bytes(value.text().size());
+  return value.text();
 }
 
 Text Runtime::repr(const Value& value) {
@@ -103,7 +104,7 @@ void Runtime::repr_into(Text& out, const Value& value) {
       out.append(float_text(value.as_real()));
       break;
     case Kind::kString: {
-      tick_bytes(value.text().size());
+      tick_chars(value.text().size());
       if (value.string().markup) out.append("Markup(");
       out.append(value.text().derived(python_quoted(value.bytes())));
       if (value.string().markup) out.append(")");
@@ -167,12 +168,13 @@ void Runtime::repr_into(Text& out, const Value& value) {
 Value Runtime::escape(const Value& value) {
   if (value.is_string() && value.string().markup) return value;
   const Text text = str(value);
-  tick_bytes(text.size());
+  tick_chars(text.size());
   Text out;
   size_t done = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const std::string_view replacement = escaped(text.bytes()[i]);
     if (replacement.empty()) continue;
+    tick();
     out.append(text, done, i);
     out.append(replacement, text.slice(i, i + 1).trusted());
     done = i + 1;

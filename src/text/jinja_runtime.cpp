@@ -24,7 +24,7 @@ uint32_t checked_depth(uint32_t inner) {
 
 Limits Limits::for_input(size_t bytes, size_t values) {
   Limits limits;
-  limits.steps += 1000 * values + bytes;
+  limits.steps += 1000 * values + 16 * bytes;
   limits.heap_bytes += 64 * bytes + 4096 * values;
   limits.string_bytes += 8 * bytes;
   limits.output_bytes += 8 * bytes;
@@ -50,16 +50,17 @@ void Runtime::check_string(Int bytes) {
 void Runtime::check_items(Int items) {
   if (items > static_cast<Int>(kMaxItems))
     raise(Fault::kBudget, "a list would become longer than the {} items allowed", kMaxItems);
-  if (items > 0) tick(static_cast<uint64_t>(items) / 8);
+  if (items > 0) tick(static_cast<uint64_t>(items) / 4);
 }
 
 Value Runtime::string(Text text, bool markup) {
   check_string(static_cast<Int>(text.size()));
   tick_bytes(text.size());
-  pay(text.size());
-  auto* object = make<StringObject>();
+  pay(sizeof(StringObject) + text.size());
+  auto* object = new StringObject;
   object->text = std::move(text);
   object->markup = markup;
+  object->owner = this;
   return Value(Kind::kString, object);
 }
 
@@ -154,8 +155,12 @@ Value Runtime::undefined_attribute(const Value& object, const Value& name) {
   }
   undefined->element = !name.is_string();
   // Whoever prints the message wants to see the name, not a megabyte of it.
-  const Text shown = repr(name);
-  undefined->name = shown.size() <= 200 ? shown.bytes() : shown.bytes().substr(0, 200) + "…";
+  constexpr size_t kLongest = 200;
+  undefined->name = repr(name).bytes();
+  if (undefined->name.size() > kLongest) {
+    undefined->name.resize(kLongest);
+    undefined->name += "…";
+  }
   return Value(Kind::kUndefined, undefined);
 }
 
@@ -167,13 +172,24 @@ std::tm Runtime::now() const {
   return local;
 }
 
+Int Runtime::text_length(const StringObject& string) {
+  if (string.characters < 0) tick_chars(string.text.size());
+  return string.length();
+}
+
+size_t Runtime::text_position(const StringObject& string, Int index) {
+  if (text_length(string) == static_cast<Int>(string.text.size())) return static_cast<size_t>(index);
+  const size_t position = byte_position(string.text.bytes(), static_cast<size_t>(index));
+  tick_chars(position);
+  return position;
+}
+
 Int Runtime::length(const Value& value) {
   switch (value.kind()) {
     case Kind::kUndefined:
       return 0;
     case Kind::kString:
-      tick_bytes(value.text().size());
-      return value.string().length();
+      return text_length(value.string());
     case Kind::kList:
     case Kind::kTuple:
       return static_cast<Int>(value.list().items.size());

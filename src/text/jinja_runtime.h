@@ -13,7 +13,7 @@
 
 namespace crest::text::jinja {
 
-/// What one rendering may use. A step is about one node of an expression or 64 bytes of text moved.
+/// What one rendering may use. A step is about one node of an expression or 128 bytes of text moved.
 struct Limits {
   uint64_t steps = 1'000'000;
   size_t heap_bytes = 64u << 20;
@@ -28,7 +28,8 @@ struct Limits {
 constexpr uint32_t kMaxNesting = 128;    // of lists and dicts
 constexpr Int kMaxRange = 100'000;       // as the sandbox of jinja2
 constexpr size_t kMaxItems = 1'000'000;  // of one list
-constexpr size_t kBytesPerStep = 64;
+constexpr size_t kBytesPerStep = 128;
+constexpr size_t kCharsPerStep = 4;
 
 /// The heap and the budget of one rendering, and Python's operations on values.
 class Runtime {
@@ -43,6 +44,8 @@ class Runtime {
   }
   /// Work on, or a copy of, so many bytes.
   void tick_bytes(size_t bytes) { tick(1 + bytes / kBytesPerStep); }
+  /// A look at each of so many characters.
+  void tick_chars(size_t characters) { tick(1 + characters / kCharsPerStep); }
   /// Before a string of so many bytes is made; raises rather than allocates too much.
   void check_string(Int bytes);
   void check_items(Int items);
@@ -51,12 +54,14 @@ class Runtime {
 
   template <typename T, typename... Args>
   T* make(Args&&... args) {
+    tick();
     pay(sizeof(T));
     auto object = std::make_unique<T>(std::forward<Args>(args)...);
     T* pointer = object.get();
     heap_.push_back(std::move(object));
     return pointer;
   }
+  void give_back(size_t bytes) { heap_bytes_ -= bytes; }
   void pay(size_t bytes) {
     if ((heap_bytes_ += bytes) > limits_.heap_bytes) exhausted("memory");
   }
@@ -88,6 +93,10 @@ class Runtime {
   /// a < b; `operation` is what the template wrote, `swapped` if it wrote the operands the other way round.
   bool less(const Value& a, const Value& b, std::string_view operation = "<", bool swapped = false);
   bool contains(const Value& container, const Value& item);
+
+  /// Characters of a string, and the byte where one begins.
+  Int text_length(const StringObject& string);
+  size_t text_position(const StringObject& string, Int index);
 
   /// Number of items; raises TypeError where Python has no len().
   Int length(const Value& value);

@@ -165,6 +165,7 @@ Interpreter::Flow Interpreter::loop(const Stmt& stmt, Scope& scope, const Value&
     };
   }
   if (stmt.recursive) {
+    ++captured_scopes_;
     state->recurse = [&stmt, &scope, depth0, this](const Value& inner) {
       const Depth nested(*this);
       Capture capture(*this);
@@ -174,11 +175,16 @@ Interpreter::Flow Interpreter::loop(const Stmt& stmt, Scope& scope, const Value&
   }
   // As in jinja2, "else" runs unless some turn came to its end: turns cut short by break or continue do not count.
   bool completed = false;
+  Scope* inner = nullptr;
+  uint64_t captured = 0;
   for (Value item; state->advance(item);) {
-    Scope& inner = *make<Scope>(&scope);
-    assign(*stmt.targets[0], item, inner);
-    if (loop_name_ != UINT32_MAX) inner.set(loop_name_, loop_value);
-    const Flow flow = execute(stmt.bodies[0], inner);
+    // Each turn has variables of its own; their room is used again unless a macro still refers to it.
+    if (inner == nullptr || captured != captured_scopes_) inner = make<Scope>(&scope);
+    inner->variables.clear();
+    captured = captured_scopes_;
+    assign(*stmt.targets[0], item, *inner);
+    if (loop_name_ != UINT32_MAX) inner->set(loop_name_, loop_value);
+    const Flow flow = execute(stmt.bodies[0], *inner);
     completed = completed || flow == Flow::kNormal;
     if (flow == Flow::kBreak) break;
   }
@@ -265,6 +271,7 @@ void Interpreter::assign_namespace(const Expr& target, const Value& value, Scope
 }
 
 Value Interpreter::make_macro(const Stmt& stmt, Scope& closure) {
+  ++captured_scopes_;
   return Value(Kind::kCallable, make<MacroObject>(*this, stmt, closure));
 }
 

@@ -3,6 +3,7 @@
 
 #include "text/jinja_methods.h"
 #include "text/jinja_unicode.h"
+#include "text/unicode.h"
 
 namespace crest::text::jinja {
 namespace {
@@ -26,14 +27,14 @@ Text inserted(Runtime& runtime, const Value& self, const Value& value) {
 template <std::string (*kConvert)(std::string_view)>
 Value converted(Runtime& runtime, const Value& self, const Args& args) {
   const Parameters none("str method", args, {});
-  runtime.tick_bytes(4 * self.text().size());
+  runtime.tick_chars(4 * self.text().size());
   return same_kind(runtime, self, self.text().derived(kConvert(self.bytes())));
 }
 
 template <uint32_t kWanted>
 Value all_in_class(Runtime& runtime, const Value& self, const Args& args) {
   const Parameters none("str method", args, {});
-  runtime.tick_bytes(4 * self.text().size());
+  runtime.tick_chars(self.text().size());
   const std::string& bytes = self.bytes();
   for (size_t position = 0; position < bytes.size();) {
     if ((char_class(next_char(bytes, position)) & kWanted) == 0) return Value::boolean(false);
@@ -41,11 +42,22 @@ Value all_in_class(Runtime& runtime, const Value& self, const Args& args) {
   return Value::boolean(!bytes.empty() || kWanted == kPrintable);
 }
 
-Value isascii(Runtime&, const Value& self, const Args&) { return Value::boolean(self.string().ascii()); }
-Value islower(Runtime&, const Value& self, const Args&) { return Value::boolean(is_lower_text(self.bytes())); }
-Value isupper(Runtime&, const Value& self, const Args&) { return Value::boolean(is_upper_text(self.bytes())); }
+Value isascii(Runtime& runtime, const Value& self, const Args&) {
+  return Value::boolean(runtime.text_length(self.string()) == static_cast<Int>(self.text().size()));
+}
 
-Value istitle(Runtime&, const Value& self, const Args&) {
+Value islower(Runtime& runtime, const Value& self, const Args&) {
+  runtime.tick_chars(self.text().size());
+  return Value::boolean(is_lower_text(self.bytes()));
+}
+
+Value isupper(Runtime& runtime, const Value& self, const Args&) {
+  runtime.tick_chars(self.text().size());
+  return Value::boolean(is_upper_text(self.bytes()));
+}
+
+Value istitle(Runtime& runtime, const Value& self, const Args&) {
+  runtime.tick_chars(self.text().size());
   bool cased = false;
   bool inside = false;
   for (size_t position = 0; position < self.bytes().size();) {
@@ -59,13 +71,14 @@ Value istitle(Runtime&, const Value& self, const Args&) {
   return Value::boolean(cased);
 }
 
-Value isidentifier(Runtime&, const Value& self, const Args&) {
+Value isidentifier(Runtime& runtime, const Value& self, const Args&) {
+  runtime.tick_chars(self.text().size());
   const std::string& bytes = self.bytes();
   bool first = true;
   for (size_t position = 0; position < bytes.size(); first = false) {
     const char32_t c = next_char(bytes, position);
     const bool start = c == '_' || (char_class(c) & kAlpha) != 0;
-    if (!start && (first || (char_class(c) & kDecimal) == 0)) return Value::boolean(false);
+    if (!start && (first || !is_word_character(c))) return Value::boolean(false);
   }
   return Value::boolean(!first);
 }
@@ -73,8 +86,7 @@ Value isidentifier(Runtime&, const Value& self, const Args&) {
 template <bool kLeft, bool kRight>
 Value strip(Runtime& runtime, const Value& self, const Args& args) {
   const Parameters p("strip", args, {"chars"});
-  runtime.tick_bytes(self.text().size());
-  return same_kind(runtime, self, strip_text(self.text(), p[0], kLeft, kRight));
+  return same_kind(runtime, self, strip_text(runtime, self.text(), p[0], kLeft, kRight));
 }
 
 Value split(Runtime& runtime, const Value& self, const Args& args) {
@@ -149,8 +161,7 @@ struct Window {
 
 Window window(Runtime& runtime, const Value& self, const Value& start, const Value& stop) {
   const StringObject& object = self.string();
-  runtime.tick_bytes(object.text.size());
-  const Int length = object.length();
+  const Int length = runtime.text_length(object);
   const auto bound = [&](const Value& value, Int fallback) {
     if (value.none_or_missing()) return fallback;
     const Int index = index_argument(value);
@@ -159,10 +170,7 @@ Window window(Runtime& runtime, const Value& self, const Value& start, const Val
   const Int from = bound(start, 0);
   const Int to = std::min(bound(stop, length), length);
   if (from > length || from > to) return {0, 0, false};
-  const auto position = [&](Int index) {
-    return object.ascii() ? static_cast<size_t>(index) : byte_position(object.text.bytes(), static_cast<size_t>(index));
-  };
-  return {position(from), position(to), true};
+  return {runtime.text_position(object, from), runtime.text_position(object, to), true};
 }
 
 template <bool kFromRight, bool kMustExist>
@@ -171,14 +179,17 @@ Value find(Runtime& runtime, const Value& self, const Args& args) {
   const std::string& needle = string_argument("find", p[0]).bytes();
   const Window w = window(runtime, self, p[1], p[2]);
   const std::string_view area = std::string_view(self.bytes()).substr(w.begin, w.end - w.begin);
+  runtime.tick_bytes(area.size());
   size_t at = !w.valid ? std::string::npos : kFromRight ? rfind_bytes(area, needle) : find_bytes(area, needle);
   if (at == std::string::npos) {
     if (kMustExist) raise(Fault::kValue, "substring not found");
     return Value::integer(-1);
   }
   at += w.begin;
-  return Value::integer(
-      static_cast<Int>(self.string().ascii() ? at : count_chars(std::string_view(self.bytes()).substr(0, at))));
+  if (runtime.text_length(self.string()) == static_cast<Int>(self.text().size()))
+    return Value::integer(static_cast<Int>(at));
+  runtime.tick_chars(at);
+  return Value::integer(static_cast<Int>(count_chars(std::string_view(self.bytes()).substr(0, at))));
 }
 
 Value count(Runtime& runtime, const Value& self, const Args& args) {
@@ -187,6 +198,7 @@ Value count(Runtime& runtime, const Value& self, const Args& args) {
   const Window w = window(runtime, self, p[1], p[2]);
   if (!w.valid) return Value::integer(0);
   const std::string_view area = std::string_view(self.bytes()).substr(w.begin, w.end - w.begin);
+  runtime.tick_chars(area.size());
   if (needle.empty()) return Value::integer(static_cast<Int>(count_chars(area)) + 1);
   Int found = 0;
   for (size_t at = 0; (at = find_bytes(area, needle, at)) != std::string::npos; at += needle.size()) ++found;
@@ -227,18 +239,18 @@ Value justify(Runtime& runtime, const Value& self, const Args& args) {
   const Text fill = p.has(1) ? inserted(runtime, self, string_argument("just", p[1])) : Text(" ");
   if (count_chars(fill.bytes()) != 1) raise(Fault::kType, "The fill character must be exactly one character long");
   if (kSide == Side::kCenter) return same_kind(runtime, self, center_text(runtime, self.string(), width, fill));
-  const Int missing = std::max<Int>(width - self.string().length(), 0);
+  const Int missing = std::max<Int>(width - runtime.text_length(self.string()), 0);
   runtime.check_string(missing * static_cast<Int>(fill.size()) + static_cast<Int>(self.text().size()));
   Text out;
   if (kSide == Side::kLeft) out.append(self.text());
-  for (Int i = 0; i < missing; ++i) out.append(fill);
+  append_repeated(runtime, out, fill, missing);
   if (kSide == Side::kRight) out.append(self.text());
   return same_kind(runtime, self, std::move(out));
 }
 
 Value zfill(Runtime& runtime, const Value& self, const Args& args) {
   const Parameters p("zfill", args, {"width"}, 1);
-  const Int missing = p.integer(0, 0) - self.string().length();
+  const Int missing = p.integer(0, 0) - runtime.text_length(self.string());
   if (missing <= 0) return self;
   runtime.check_string(missing + static_cast<Int>(self.text().size()));
   const bool sign = self.bytes().starts_with('+') || self.bytes().starts_with('-');
@@ -252,6 +264,7 @@ Value expandtabs(Runtime& runtime, const Value& self, const Args& args) {
   const Parameters p("expandtabs", args, {"tabsize"});
   const Int size = p.integer(0, 8);
   const Text& text = self.text();
+  runtime.tick_chars(2 * text.size());
   Text out;
   Int column = 0;
   for (size_t position = 0; position < text.size();) {

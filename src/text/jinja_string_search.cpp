@@ -21,12 +21,13 @@ size_t rfind_bytes(std::string_view text, std::string_view needle) {
   return found == std::string_view::npos ? found : text.size() - found - needle.size();
 }
 
-Text strip_text(const Text& text, const Value& chars, bool left, bool right) {
+Text strip_text(Runtime& runtime, const Text& text, const Value& chars, bool left, bool right) {
   const std::string& bytes = text.bytes();
   std::u32string set;
   if (!chars.none_or_missing()) {
     if (!chars.is_string()) raise(Fault::kType, "strip arg must be None or str, not {}", type_name(chars));
     for (size_t i = 0; i < chars.bytes().size();) set += next_char(chars.bytes(), i);
+    runtime.tick_chars(8 * set.size());
     std::sort(set.begin(), set.end());
   }
   const auto wanted = [&](char32_t c) {
@@ -45,12 +46,14 @@ Text strip_text(const Text& text, const Value& chars, bool left, bool right) {
     if (!wanted(next_char(bytes, cursor))) break;
     end = start;
   }
+  runtime.tick_chars(bytes.size() - (end - begin));
   return text.slice(begin, end);
 }
 
 std::vector<Value> split_text(Runtime& runtime, const Value& self, const Value& separator, Int limit) {
   const Text& text = self.text();
   const std::string& bytes = text.bytes();
+  if (separator.none_or_missing()) runtime.tick_chars(bytes.size());
   runtime.tick_bytes(bytes.size());
   std::vector<Value> parts;
   const auto add = [&](size_t begin, size_t end) {
@@ -130,7 +133,7 @@ std::vector<std::pair<size_t, size_t>> rsplit_words(const std::string& bytes, In
 
 std::vector<Value> rsplit_text(Runtime& runtime, const Value& self, const Value& separator, Int limit) {
   const Text& text = self.text();
-  runtime.tick_bytes(text.size());
+  runtime.tick_chars(text.size());
   if (limit < 0) limit = static_cast<Int>(text.size()) + 1;
   if (!separator.none_or_missing()) {
     if (!separator.is_string()) raise(Fault::kType, "must be str or None, not {}", type_name(separator));
@@ -145,7 +148,7 @@ std::vector<Value> rsplit_text(Runtime& runtime, const Value& self, const Value&
 
 std::vector<Text> split_lines(Runtime& runtime, const Text& text, bool keep_ends) {
   const std::string& bytes = text.bytes();
-  runtime.tick_bytes(bytes.size());
+  runtime.tick_chars(bytes.size());
   std::vector<Text> lines;
   const auto is_break = [](char32_t c) {
     return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
@@ -173,7 +176,7 @@ Text replace_text(Runtime& runtime, const Text& text, const Text& from, const Te
   const auto insert = [&](size_t at) {
     out.append(text, done, at);
     runtime.check_string(static_cast<Int>(out.size() + to.size()));
-    runtime.tick_bytes(to.size());
+    runtime.tick_bytes(to.size() + at - done);
     out.append(to);
   };
   if (from.empty()) {
@@ -193,16 +196,28 @@ Text replace_text(Runtime& runtime, const Text& text, const Text& from, const Te
   return out;
 }
 
+void append_repeated(Runtime& runtime, Text& out, const Text& text, Int count) {
+  if (count <= 0 || text.empty()) return;
+  runtime.tick_bytes(text.size() * static_cast<size_t>(count));
+  // By doubling: few appends, however many times.
+  Text block = text;
+  for (; true; count >>= 1) {
+    if ((count & 1) != 0) out.append(block);
+    if (count == 1) return;
+    block.append(Text(block));
+  }
+}
+
 Text center_text(Runtime& runtime, const StringObject& self, Int width, const Text& fill) {
-  const Int missing = width - self.length();
+  const Int missing = width - runtime.text_length(self);
   if (missing <= 0) return self.text;
   runtime.check_string(missing * static_cast<Int>(fill.size()) + static_cast<Int>(self.text.size()));
   // CPython's rule for who gets the odd one.
   const Int left = missing / 2 + (missing & width & 1);
   Text out;
-  for (Int i = 0; i < left; ++i) out.append(fill);
+  append_repeated(runtime, out, fill, left);
   out.append(self.text);
-  for (Int i = left; i < missing; ++i) out.append(fill);
+  append_repeated(runtime, out, fill, missing - left);
   return out;
 }
 

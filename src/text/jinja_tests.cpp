@@ -39,8 +39,17 @@ bool sequence(Runtime&, const Value& v, const Args&) {
   return v.is_string() || v.is_sequence() || v.is(Kind::kDict) || v.is(Kind::kRange) || v.undefined();
 }
 
-bool lower(Runtime& runtime, const Value& v, const Args&) { return is_lower_text(runtime.str(v).bytes()); }
-bool upper(Runtime& runtime, const Value& v, const Args&) { return is_upper_text(runtime.str(v).bytes()); }
+bool lower(Runtime& runtime, const Value& v, const Args&) {
+  const Text text = runtime.str(v);
+  runtime.tick_chars(text.size());
+  return is_lower_text(text.bytes());
+}
+
+bool upper(Runtime& runtime, const Value& v, const Args&) {
+  const Text text = runtime.str(v);
+  runtime.tick_chars(text.size());
+  return is_upper_text(text.bytes());
+}
 
 bool filter_exists(Runtime&, const Value& v, const Args&) { return v.is_string() && find_filter(v.bytes()) != nullptr; }
 bool test_exists(Runtime&, const Value& v, const Args&) { return v.is_string() && find_test(v.bytes()) != nullptr; }

@@ -80,9 +80,17 @@ void append_lower(std::string& out, std::string_view text, size_t& position) {
 }  // namespace
 
 uint32_t char_class(char32_t c) {
-  constexpr uint32_t kMask = 2047;
-  const uint32_t key = static_cast<uint32_t>(c) << 11 | kMask;
-  return *(std::upper_bound(kClassRuns.begin(), kClassRuns.end(), key) - 1) & kMask;
+  const auto look_up = [](char32_t wanted) {
+    constexpr uint32_t kMask = 2047;
+    const uint32_t key = static_cast<uint32_t>(wanted) << 11 | kMask;
+    return *(std::upper_bound(kClassRuns.begin(), kClassRuns.end(), key) - 1) & kMask;
+  };
+  static const auto ascii = [&look_up] {
+    std::array<uint32_t, 128> classes{};
+    for (uint32_t i = 0; i < classes.size(); ++i) classes[i] = look_up(i);
+    return classes;
+  }();
+  return c < ascii.size() ? ascii[c] : look_up(c);
 }
 
 size_t char_size(std::string_view text, size_t position) {

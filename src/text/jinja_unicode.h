@@ -22,7 +22,9 @@ enum CharClass : uint32_t {
   kCaseIgnorable = 1024,
 };
 uint32_t char_class(char32_t c);
-inline bool is_space(char32_t c) { return (char_class(c) & kSpace) != 0; }
+inline bool is_space(char32_t c) {
+  return c < 0x80 ? (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= ' ') : (char_class(c) & kSpace) != 0;
+}
 inline bool is_alnum(char32_t c) { return (char_class(c) & (kAlpha | kDecimal | kDigit | kNumeric)) != 0; }
 
 /// Length in bytes of the character that starts at `position` (1 for a byte that starts none).

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "text/jinja_number.h"
+#include "text/jinja_runtime.h"
 #include "text/jinja_unicode.h"
 
 namespace crest::text::jinja {
@@ -59,6 +60,18 @@ void DictObject::set(const Value& key, const Value& value) {
   } else {
     items[static_cast<size_t>(found - items.begin())].second = value;
   }
+}
+
+void Value::retain_string(Object* object) {
+  auto* string = static_cast<StringObject*>(object);
+  if (string->owner != nullptr) ++string->references;
+}
+
+void Value::release_string(Object* object) {
+  auto* string = static_cast<StringObject*>(object);
+  if (string->owner == nullptr || --string->references > 0) return;
+  string->owner->give_back(sizeof(StringObject) + string->text.size());
+  delete string;
 }
 
 Value* NamespaceObject::find(std::string_view name) {

@@ -38,7 +38,7 @@ enum class Kind : uint8_t {
   kCallable,
 };
 
-/// Whatever is not a scalar lives in the heap of a rendering and dies with it.
+/// Strings are counted and die with their last Value; whatever else is not a scalar lives until the rendering ends.
 struct Object {
   virtual ~Object() = default;
 };
@@ -57,24 +57,35 @@ struct CallableObject;
 /// A Python value. Lists and dicts never change once a template can see them (immutable sandbox).
 class Value {
  public:
-  Value() : kind_(Kind::kMissing), integer_(0) {}
+  Value() = default;
+  Value(const Value& other) : kind_(other.kind_), payload_(other.payload_) { retain(); }
+  Value(Value&& other) noexcept : kind_(std::exchange(other.kind_, Kind::kMissing)), payload_(other.payload_) {}
+  Value& operator=(Value other) noexcept {
+    std::swap(kind_, other.kind_);
+    std::swap(payload_, other.payload_);
+    return *this;
+  }
+  ~Value() { release(); }
   static Value none() { return Value(Kind::kNone); }
   static Value boolean(bool b) {
     Value v(Kind::kBool);
-    v.integer_ = b;
+    v.payload_.integer = b;
     return v;
   }
   static Value integer(Int i) {
     Value v(Kind::kInt);
-    v.integer_ = i;
+    v.payload_.integer = i;
     return v;
   }
   static Value real(double d) {
     Value v(Kind::kFloat);
-    v.real_ = d;
+    v.payload_.real = d;
     return v;
   }
-  Value(Kind kind, Object* object) : kind_(kind), object_(object) {}
+  Value(Kind kind, Object* object) : kind_(kind) {
+    payload_.object = object;
+    retain();
+  }
 
   Kind kind() const { return kind_; }
   bool is(Kind kind) const { return kind_ == kind; }
@@ -87,10 +98,10 @@ class Value {
   bool is_number() const { return is_integer() || kind_ == Kind::kFloat; }
   bool is_sequence() const { return kind_ == Kind::kList || kind_ == Kind::kTuple; }
 
-  Int as_integer() const { return integer_; }
-  bool as_bool() const { return integer_ != 0; }
-  double as_real() const { return kind_ == Kind::kFloat ? real_ : static_cast<double>(integer_); }
-  Object* object() const { return object_; }
+  Int as_integer() const { return payload_.integer; }
+  bool as_bool() const { return payload_.integer != 0; }
+  double as_real() const { return kind_ == Kind::kFloat ? payload_.real : static_cast<double>(payload_.integer); }
+  Object* object() const { return payload_.object; }
   const StringObject& string() const;
   const Text& text() const;
   const std::string& bytes() const;
@@ -105,19 +116,30 @@ class Value {
   CallableObject& callable() const;
 
  private:
-  explicit Value(Kind kind) : kind_(kind), integer_(0) {}
-  Kind kind_;
+  explicit Value(Kind kind) : kind_(kind) {}
+  void retain() const {
+    if (kind_ == Kind::kString) retain_string(payload_.object);
+  }
+  void release() const {
+    if (kind_ == Kind::kString) release_string(payload_.object);
+  }
+  static void retain_string(Object* string);
+  static void release_string(Object* string);
+
+  Kind kind_ = Kind::kMissing;
   union {
-    Int integer_;
-    double real_;
-    Object* object_;
-  };
+    Int integer = 0;
+    double real;
+    Object* object;
+  } payload_;
 };
 
 struct StringObject : Object {
   Text text;
   bool markup = false;              // markupsafe.Markup: marked safe, escapes what is added to it
   mutable int64_t characters = -1;  // counted when first asked for
+  int64_t references = 0;
+  Runtime* owner = nullptr;  // none: a constant, which is not counted (renderings in several threads share it)
 
   bool ascii() const { return length() == static_cast<int64_t>(text.size()); }
   int64_t length() const;
@@ -190,17 +212,19 @@ struct CallableObject : Object {
   virtual Value attribute(Runtime& runtime, std::string_view name);
 };
 
-inline const StringObject& Value::string() const { return static_cast<const StringObject&>(*object_); }
+inline const StringObject& Value::string() const { return static_cast<const StringObject&>(*payload_.object); }
 inline const Text& Value::text() const { return string().text; }
 inline const std::string& Value::bytes() const { return string().text.bytes(); }
-inline const ListObject& Value::list() const { return static_cast<const ListObject&>(*object_); }
-inline const DictObject& Value::dict() const { return static_cast<const DictObject&>(*object_); }
-inline const ViewObject& Value::view() const { return static_cast<const ViewObject&>(*object_); }
-inline const RangeObject& Value::range() const { return static_cast<const RangeObject&>(*object_); }
-inline GeneratorObject& Value::generator() const { return static_cast<GeneratorObject&>(*object_); }
-inline NamespaceObject& Value::name_space() const { return static_cast<NamespaceObject&>(*object_); }
-inline const UndefinedObject& Value::undefined_object() const { return static_cast<const UndefinedObject&>(*object_); }
-inline CallableObject& Value::callable() const { return static_cast<CallableObject&>(*object_); }
+inline const ListObject& Value::list() const { return static_cast<const ListObject&>(*payload_.object); }
+inline const DictObject& Value::dict() const { return static_cast<const DictObject&>(*payload_.object); }
+inline const ViewObject& Value::view() const { return static_cast<const ViewObject&>(*payload_.object); }
+inline const RangeObject& Value::range() const { return static_cast<const RangeObject&>(*payload_.object); }
+inline GeneratorObject& Value::generator() const { return static_cast<GeneratorObject&>(*payload_.object); }
+inline NamespaceObject& Value::name_space() const { return static_cast<NamespaceObject&>(*payload_.object); }
+inline const UndefinedObject& Value::undefined_object() const {
+  return static_cast<const UndefinedObject&>(*payload_.object);
+}
+inline CallableObject& Value::callable() const { return static_cast<CallableObject&>(*payload_.object); }
 
 /// The name of the Python type: "str", "NoneType", "dict_keys".
 std::string type_name(const Value& value);
