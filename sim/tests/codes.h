@@ -16,7 +16,7 @@ class Codes {
   }
 
   uint32_t operator()(const Format& f) {
-    const uint32_t any = random_() & (f.codes() - 1);
+    const uint32_t any = random_() & f.mask();
     switch (style_) {
       case 0:
         return any;  // everything, NaN and infinities included
@@ -25,7 +25,7 @@ class Codes {
       case 2:
         return near_one(f, any);  // moderate exponents, some zeros and subnormals
       case 3:
-        return random_() % 4 ? near_one(f, any) : (last_ ^ 1u << (f.width() - 1)) & (f.codes() - 1);  // cancellation
+        return random_() % 4 ? near_one(f, any) : (last_ ^ 1u << (f.width() - 1)) & f.mask();  // cancellation
       default:
         return random_() % 40 ? near_one(f, any) : any & top_exponent(f) ? any | top_exponent(f) : any;
     }
@@ -34,7 +34,7 @@ class Codes {
  private:
   static uint32_t top_exponent(const Format& f) { return ((1u << f.exponent_bits) - 1) << f.mantissa_bits; }
   uint32_t finite(const Format& f, uint32_t code) {
-    while (decode(f, code).kind != Kind::kFinite) code = random_() & (f.codes() - 1);
+    while (decode(f, code).kind != Kind::kFinite) code = random_() & f.mask();
     return code;
   }
   uint32_t near_one(const Format& f, uint32_t code) {

@@ -46,7 +46,7 @@ TEST(MatrixFast, StaysWithinTheRoundingOfItsChainAndNearStrict) {
       std::vector<double> a(size_t(in.blocks * in.m * in.k)), b(a.size()), c(size_t(in.blocks * in.m * in.m));
       const auto sample = [&](const Format& f) {  // a random code of moderate size
         for (;;) {
-          const uint32_t code = random() & (f.codes() - 1);
+          const uint32_t code = random() & f.mask();
           const Decoded d = decode(f, code);
           if (d.kind == Kind::kFinite && std::fabs(d.value()) < 8 &&
               (std::fabs(d.value()) > 0x1p-6 || random() % 64 == 0))

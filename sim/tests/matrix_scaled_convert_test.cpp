@@ -154,8 +154,8 @@ TEST(ScaledConvert, WidenPairsAndSingles) {
         check.fill = [](std::mt19937& random, int reg) { return contents(random, kF32, reg == 3); };
         check.expected = [=](const LaneView& r) -> Writes {
           const uint32_t codes = r.v(1) >> part * 2 * f.width();
-          const uint32_t low = widen_one(f, target, codes & (f.codes() - 1), r.v(3)),
-                         high = widen_one(f, target, codes >> f.width() & (f.codes() - 1), r.v(3));
+          const uint32_t low = widen_one(f, target, codes & f.mask(), r.v(3)),
+                         high = widen_one(f, target, codes >> f.width() & f.mask(), r.v(3));
           if (to == "f32") return {{6, low}, {7, high}};
           return {{6, low | high << 16}};
         };

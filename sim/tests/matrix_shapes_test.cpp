@@ -38,7 +38,7 @@ class MatrixShapes : public KernelTest {
       uint32_t code;
       double x;
       do {
-        code = uint32_t(random()) & (f.codes() - 1);
+        code = uint32_t(random()) & f.mask();
         x = std::fabs(decode(f, code).value());
       } while (decode(f, code).kind != formats::Kind::kFinite || x > 4 || (x < 0x1p-24 && x != 0));
       for (size_t byte = 0; byte < width; ++byte) e.bytes.push_back(uint8_t(code >> 8 * byte));

@@ -16,7 +16,8 @@ struct Format {
   int exponent_bits, mantissa_bits, bias;
   TopExponent top;
   int width() const { return 1 + exponent_bits + mantissa_bits; }
-  uint32_t codes() const { return 1u << width(); }
+  uint32_t mask() const { return width() == 32 ? ~0u : (1u << width()) - 1; }
+  uint32_t codes() const { return mask() + 1; }  ///< of formats below 32 bits
 };
 
 inline constexpr Format kF32{"f32", 8, 23, 127, TopExponent::kIeee};
