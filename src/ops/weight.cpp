@@ -44,6 +44,33 @@ Weight Weight::slice_expert(int64_t expert) const {
   return slice;
 }
 
+namespace {
+
+std::vector<uint8_t> places_of(const Rotation& r) {
+  constexpr int64_t kHalf = kParoGroup / 2;
+  std::vector<uint8_t> places(static_cast<size_t>((r.rounds + 1) * r.cols));
+  for (int64_t column = 0; column < r.cols; column += kParoGroup) {
+    uint8_t where[kParoGroup];  // of each channel
+    for (int64_t i = 0; i < kParoGroup; ++i) where[i] = static_cast<uint8_t>(i);
+    for (int64_t round = 0; round < r.rounds; ++round) {
+      const uint8_t* pairs = r.pairs.data() + round * r.cols + column;
+      uint8_t* row = places.data() + round * r.cols + column;
+      for (int64_t t = 0; t < kHalf; ++t) {
+        row[t] = where[pairs[2 * t]];
+        row[kHalf + t] = where[pairs[2 * t + 1]];
+      }
+      for (int64_t t = 0; t < kHalf; ++t) {
+        where[pairs[2 * t]] = static_cast<uint8_t>(t);
+        where[pairs[2 * t + 1]] = static_cast<uint8_t>(kHalf + t);
+      }
+    }
+    std::copy_n(where, kParoGroup, places.data() + r.rounds * r.cols + column);
+  }
+  return places;
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Rotation>> Rotation::create(int64_t cols, int64_t rounds, std::span<const uint16_t> theta,
                                                          std::span<const int16_t> pairs,
                                                          std::span<const uint16_t> channel_scales) {
@@ -89,6 +116,7 @@ Result<std::shared_ptr<const Rotation>> Rotation::create(int64_t cols, int64_t r
       return make_error(ErrorCode::kInvalidFile, "rotation: channel_scales[{}] is not finite", i);
     rotation->channel_scales.push_back(scale);
   }
+  rotation->places = places_of(*rotation);
   return std::shared_ptr<const Rotation>(std::move(rotation));
 }
 

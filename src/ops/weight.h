@@ -41,6 +41,10 @@ struct Rotation {
   std::vector<uint8_t> pairs;         // [rounds, cols]: pair t of group g in round r at r*cols + g*128 + 2t: local i, j
   std::vector<float> cosines, sines;  // [rounds, cols / 2]
   std::vector<float> channel_scales;  // [cols]
+  /// [rounds + 1, cols]: for kernels that keep a round's results in the order of its pairs (first members of a group,
+  /// then second ones), where the members of each round's pairs lie after the round before; the last row is for the
+  /// channels.
+  std::vector<uint8_t> places;
 
   /// From a checkpoint's tensors: theta f16 [rounds, cols/2], pairs i16 [rounds, cols], channel_scales f16 [cols].
   /// Refuses sizes that do not fit together, pair indices outside 0..127, a channel that a round uses twice, and angles

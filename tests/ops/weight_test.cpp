@@ -131,6 +131,13 @@ TEST(Rotation, FollowsTheDefinition) {
         expect_close(out.data() + t * kCols, y, 0, 1e-6 * std::sqrt(energy), "rotate");
       }
       expect_same_for_any_threads(run, "rotate");
+      // A token alone gives the bits that it gives in a batch.
+      for (int64_t t = 0; t < tokens; ++t) {
+        Guarded<float> alone(kCols);
+        EXPECT_OK(rotate({.tokens = 1, .cols = kCols, .rounds = rounds},
+                         {.x = x.data() + t * 260, .rotation = rotation.get(), .out = alone.data()}, test.context));
+        ASSERT_EQ(std::memcmp(alone.data(), out.data() + t * kCols, kCols * sizeof(float)), 0) << t;
+      }
     }
   }
 }

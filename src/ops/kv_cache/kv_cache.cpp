@@ -72,7 +72,7 @@ Status check(const KvWriteProblem& p, const KvReadArgs& a) {
 }
 
 const Operator<KvWriteProblem, KvWriteArgs>& kv_write_operator() {
-  static const Operator<KvWriteProblem, KvWriteArgs> op("kv_write", {kv_write_reference()});
+  static const Operator<KvWriteProblem, KvWriteArgs> op("kv_write", {kv_write_reference(), kKvWriteAvx2});
   return op;
 }
 

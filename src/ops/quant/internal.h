@@ -7,7 +7,8 @@ namespace crest::ops {
 
 Kernel<RotationProblem, RotationArgs> rotate_reference();
 
-/// NOTE: a constant, because code of its file must not run before the processor was looked at.
+// NOTE: constants, because code of their files must not run before the processor was looked at.
+extern const Kernel<RotationProblem, RotationArgs> kRotateAvx2;
 extern const Kernel<QuantizeProblem, QuantizeArgs> kQuantizeActivationsAvx2;
 
 }  // namespace crest::ops

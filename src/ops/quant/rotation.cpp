@@ -16,7 +16,7 @@ Status check(const RotationProblem& p, const RotationArgs& a) {
 }
 
 const Operator<RotationProblem, RotationArgs>& rotate_operator() {
-  static const Operator<RotationProblem, RotationArgs> op("rotate", {rotate_reference()});
+  static const Operator<RotationProblem, RotationArgs> op("rotate", {rotate_reference(), kRotateAvx2});
   return op;
 }
 
