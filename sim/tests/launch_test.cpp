@@ -256,6 +256,33 @@ TEST_P(Launch, CutFilesAreRefused) {
   }
 }
 
+// Bytes changed anywhere, and in the metadata note and the headers in particular (a note whose map keys are arrays or
+// whose counts are wrong). Every twentieth object that still loads is decoded as well.
+TEST_P(Launch, DamagedFilesLoadOrAreRefused) {
+  auto original = read_file(std::string(CREST_SIM_KERNEL_DIR) + "/launch." + GetParam().name + ".co");
+  std::string_view text(reinterpret_cast<const char*>(original.data()), original.size());
+  size_t note = text.find("amdhsa.kernels"), loaded = 0, refused = 0;
+  ASSERT_NE(note, std::string_view::npos);
+  for (int round = 0; round < 750; ++round) {
+    auto file = original;
+    size_t begin = round % 3 == 0 ? 0 : round % 3 == 1 ? note - 32 : file.size() - 4096;
+    size_t length = round % 3 == 1 ? std::min<size_t>(6144, file.size() - begin) : file.size() - begin;
+    for (int n = 1 + static_cast<int>(random() % 6); n > 0; --n)
+      file[begin + random() % length] = static_cast<uint8_t>(random() % 2 ? random() : 0x80 + random() % 96);
+    auto object = CodeObject::parse(file);
+    if (!object.ok()) {
+      EXPECT_FALSE(object.error().empty());
+      ++refused;
+      continue;
+    }
+    std::vector<uint8_t> image((*object)->image().begin(), (*object)->image().end());
+    (*object)->relocate(image, 0x100000);
+    if (++loaded % 20 == 0) (*object)->code(GetParam().wave64() ? 64 : 32);
+  }
+  EXPECT_GT(loaded, 100u);
+  EXPECT_GT(refused, 100u);
+}
+
 // Decoder agreement between text and MCInst over everything that was built.
 TEST_P(Launch, TextAndMcInstAgree) {
   for (const char* family : {"launch", "basic", "matrix"}) {

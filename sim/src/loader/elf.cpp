@@ -8,7 +8,8 @@
 namespace crest_sim {
 namespace {
 
-constexpr uint64_t kMaxImage = uint64_t(1) << 32;
+/// What zero-initialised variables may add to the size of the file.
+constexpr uint64_t kMaxZeroBytes = uint64_t(256) << 20;
 constexpr uint16_t kMachineAmdgpu = 224;
 constexpr uint8_t kOsAbiHsa = 64;
 constexpr uint32_t kNoteMetadata = 32;
@@ -62,7 +63,7 @@ Status check_header(const Reader& file, const Elf64_Ehdr& h) {
 }
 
 Status load_segments(const Reader& file, const Elf64_Ehdr& h, ElfFile& out) {
-  uint64_t end = 0;
+  uint64_t end = 0, max_image = file.size() + kMaxZeroBytes;
   for (int pass = 0; pass < 2; ++pass) {
     for (uint32_t i = 0; i < h.e_phnum; ++i) {
       auto p = file.at<Elf64_Phdr>(h.e_phoff + i * sizeof(Elf64_Phdr));
@@ -70,8 +71,8 @@ Status load_segments(const Reader& file, const Elf64_Ehdr& h, ElfFile& out) {
       if (!file.holds(p.p_offset, p.p_filesz))
         return bad("p_offset + p_filesz", p.p_offset + p.p_filesz, "must lie within the file");
       if (p.p_filesz > p.p_memsz) return bad("p_memsz", p.p_memsz, "must not be below p_filesz");
-      if (p.p_vaddr > kMaxImage || p.p_memsz > kMaxImage - p.p_vaddr)
-        return bad("p_vaddr + p_memsz", p.p_vaddr + p.p_memsz, "at most 4 GiB");
+      if (p.p_vaddr > max_image || p.p_memsz > max_image - p.p_vaddr)
+        return bad("p_vaddr + p_memsz", p.p_vaddr + p.p_memsz, "at most the size of the file and 256 MiB");
       if (pass == 0)
         end = std::max(end, p.p_vaddr + p.p_memsz);
       else

@@ -18,6 +18,8 @@ struct Module::Patched {
 
 namespace {
 
+constexpr uint32_t kMaxArgumentBytes = 1u << 20;
+
 bool within_limits(const Operand& o, const Kernel& k) {
   if (!o.is_vector()) return true;
   uint32_t end = o.reg + o.dwords;
@@ -118,6 +120,10 @@ std::string check_launch(const Kernel& k, const LaunchConfig& c, const TargetInf
   if (lds > target.lds_bytes)
     return fmt::format("{} bytes of LDS ({} static, {} dynamic); {} has {}", lds, k.descriptor.group_segment_bytes,
                        c.dynamic_lds_bytes, target.name, target.lds_bytes);
+  uint32_t segment = std::max(k.kernarg_segment_size, k.descriptor.kernarg_bytes);
+  if (segment > kMaxArgumentBytes || argument_bytes > kMaxArgumentBytes)
+    return fmt::format("{} bytes of arguments for a kernel that declares {}; at most {} are supported", argument_bytes,
+                       segment, kMaxArgumentBytes);
   if (argument_bytes < k.explicit_bytes())
     return fmt::format("{} bytes of arguments; the kernel takes {}", argument_bytes, k.explicit_bytes());
   return {};
