@@ -33,7 +33,7 @@ TEST(MsgPack, Integers) {
 }
 
 TEST(MsgPack, StringsArraysMaps) {
-  auto v = read_msgpack(Bytes{0x84, 0xa1, 'a', 0x92, 0x01, 0xc0, 0xd9, 2, 'b', 'c', 0xde, 0, 1, 0xda,
+  const Bytes bytes{0x83, 0xa1, 'a', 0x92, 0x01, 0xc0, 0xd9, 2, 'b', 'c', 0xde, 0, 1, 0xda,
                               0,    1,    'x', 0xc3, 0xdb, 0,    0,    0, 1,   'd', 0xdc, 0, 2, 0xca,
                               1,    2,    3,   4,    0xcb, 1,    2,    3, 4,   5,   6,    7, 8});
   ASSERT_TRUE(v.has_value());
