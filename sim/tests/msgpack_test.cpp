@@ -34,8 +34,9 @@ TEST(MsgPack, Integers) {
 
 TEST(MsgPack, StringsArraysMaps) {
   const Bytes bytes{0x83, 0xa1, 'a', 0x92, 0x01, 0xc0, 0xd9, 2, 'b', 'c', 0xde, 0, 1, 0xda,
-                              0,    1,    'x', 0xc3, 0xdb, 0,    0,    0, 1,   'd', 0xdc, 0, 2, 0xca,
-                              1,    2,    3,   4,    0xcb, 1,    2,    3, 4,   5,   6,    7, 8});
+                    0,    1,    'x', 0xc3, 0xdb, 0,    0,    0, 1,   'd', 0xdc, 0, 2, 0xca,
+                    1,    2,    3,   4,    0xcb, 1,    2,    3, 4,   5,   6,    7, 8};
+  auto v = read_msgpack(bytes);
   ASSERT_TRUE(v.has_value());
   ASSERT_EQ(v->kind, Kind::kMap);
   ASSERT_NE(v->find("a"), nullptr);
