@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <span>
 
 #include "run/levels.h"
 #include "run/scheduler.h"
@@ -20,18 +22,35 @@ namespace {
 
 constexpr uint32_t kMaxArgumentBytes = 1u << 20;
 
-bool within_limits(const Operand& o, const Kernel& k) {
-  if (!o.is_vector()) return true;
-  uint32_t end = o.reg + o.dwords;
-  return o.reg < 256 ? end <= k.vgprs : end <= 256 + k.agprs;
+/// Rows that a kernel may name.
+struct RegisterLimits {
+  uint32_t vgprs, agprs;
+
+  bool allow(const Operand& o) const {
+    if (!o.is_vector()) return true;
+    uint32_t end = o.reg + o.dwords;
+    return o.reg < 256 ? end <= vgprs : end <= 256 + agprs;
+  }
+  bool allow(const Instruction& i) const {
+    for (const Operand& o : i.dst)
+      if (!allow(o)) return false;
+    for (const Operand& o : i.src)
+      if (!allow(o)) return false;
+    return !i.second || allow(*i.second);
+  }
+};
+
+bool names_agpr(const Instruction& i) {
+  auto is_agpr = [](const Operand& o) { return o.is_vector() && o.reg >= 256; };
+  return std::any_of(std::begin(i.dst), std::end(i.dst), is_agpr) ||
+         std::any_of(std::begin(i.src), std::end(i.src), is_agpr);
 }
 
-bool within_limits(const Instruction& i, const Kernel& k) {
-  for (const Operand& o : i.dst)
-    if (!within_limits(o, k)) return false;
-  for (const Operand& o : i.src)
-    if (!within_limits(o, k)) return false;
-  return !i.second || within_limits(*i.second, k);
+/// CDNA's register file is unified: VGPR numbers beyond the descriptor's split name registers of the AGPR part.
+/// Published kernels that use no AGPR rely on it; with AGPRs in use the two names would meet, which is not modelled.
+RegisterLimits register_limits(const Kernel& kernel, std::span<const Instruction> code) {
+  if (std::any_of(code.begin(), code.end(), names_agpr)) return {kernel.vgprs, kernel.agprs};
+  return {std::min(256u, kernel.vgprs + kernel.agprs), kernel.agprs};
 }
 
 /// Instructions of the kernel's own function, if it cannot leave it; otherwise all.
@@ -151,9 +170,10 @@ const Instruction* Module::code_for(const Kernel& kernel) const {
     return it->second.empty() ? code.instructions.data() : it->second.data();
   std::vector<Instruction>& copy = patched_->code[&kernel];
   auto [first, end] = reachable(*object_, code, kernel);
+  RegisterLimits limits = register_limits(kernel, std::span(code.instructions).subspan(first, end - first));
   for (size_t n = first; n < end; ++n) {
     const Instruction& i = code.instructions[n];
-    if (i.execute == levels().unknown || within_limits(i, kernel)) continue;
+    if (i.execute == levels().unknown || limits.allow(i)) continue;
     if (copy.empty()) copy = code.instructions;
     copy[n].execute = levels().register_range;
   }

@@ -182,7 +182,7 @@ void Scheduler::start_wave(Workgroup& g, uint32_t index) {
   w.vgpr_limit = kernel_.vgprs;
   w.agpr_limit = kernel_.agprs;
   std::fill(std::begin(w.s), std::end(w.s), kPoison);
-  std::fill(w.v, w.v + size_t(kernel_.vgprs) * lanes, kPoison);
+  std::fill(w.v, w.v + size_t(std::min(256u, kernel_.vgprs + kernel_.agprs)) * lanes, kPoison);
   if (kernel_.agprs) std::fill(w.v + size_t(256) * lanes, w.v + size_t(256 + kernel_.agprs) * lanes, kPoison);
   load_scalars(w, g);
   w.write64(cell::kExec, count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1);
