@@ -62,8 +62,10 @@ std::vector<float> seen_by_kernel(const std::vector<float>& x, int64_t tokens, i
   const auto q = quantize_activations(plain, context).value();
   std::vector<float> values;
   for (int64_t t = 0; t < tokens; ++t) {
-    const QuantRow row = quant_row(q, t);
-    for (int64_t c = 0; c < cols; ++c) values.push_back(static_cast<float>(row.quants[c]) * row.scales[c / 32]);
+    for (int64_t c = 0; c < cols; ++c) {
+      const QuantTile& tile = *q.tile(t, c / 256);
+      values.push_back(static_cast<float>(tile.quants[c % 256]) * tile.scales[c % 256 / 32]);
+    }
   }
   return values;
 }
@@ -180,27 +182,31 @@ TEST(QuantizeActivations, KernelsAgreeAndRoundToNearest) {
   x[100] = 1e30f;
   const Activations plain{ActivationFormat::kF32, kTokens, kCols, reinterpret_cast<const std::byte*>(x.data()),
                           4 * kCols};
-  std::vector<std::byte> first;
+  std::vector<float> first;
   for (const auto& kernel : quantize_activations_operator().kernels()) {
     if (!kernel.available) continue;
     TestContext test(2);
     test.overrides.force("quantize_activations", {kernel.name});
     const auto q = quantize_activations(plain, test.context).value();
-    std::vector<std::byte> bytes;
+    std::vector<float> values;
     for (int64_t t = 0; t < kTokens; ++t) {
-      const QuantRow row = quant_row(q, t);
       for (int64_t c = 0; c < kCols; ++c) {
-        const float scale = row.scales[c / 32], value = x[static_cast<size_t>(t * kCols + c)];
-        ASSERT_LE(std::fabs(static_cast<double>(row.quants[c]) * scale - value), 0.5001 * scale + 1e-36)
+        const QuantTile& tile = *q.tile(t, c / 256);
+        const int64_t at = c % 256;
+        const float scale = tile.scales[at / 32], value = x[static_cast<size_t>(t * kCols + c)];
+        ASSERT_LE(std::fabs(static_cast<double>(tile.quants[at]) * scale - value), 0.5001 * scale + 1e-36)
             << t << " " << c;
+        int32_t sums[2] = {0, 0};
+        for (int64_t i = 0; i < 32; ++i) sums[i / 16] += tile.quants[at / 32 * 32 + i];
+        ASSERT_EQ(tile.zeros32[at / 32], -128 * (sums[0] + sums[1]));
+        ASSERT_EQ(tile.zeros16[at / 16], -128 * sums[at / 16 % 2]);
+        ASSERT_EQ(tile.sums32[at / 32], static_cast<float>(sums[0] + sums[1]) * scale);
+        ASSERT_EQ(tile.sums16[at / 16], static_cast<float>(sums[at / 16 % 2]) * scale);
+        values.insert(values.end(), {static_cast<float>(tile.quants[at]), scale});
       }
-      const auto* begin = reinterpret_cast<const std::byte*>(row.quants);
-      bytes.insert(bytes.end(), begin, begin + kCols);
-      const auto* floats = reinterpret_cast<const std::byte*>(row.scales);
-      bytes.insert(bytes.end(), floats, floats + kCols / 32 * 16);
     }
-    if (first.empty()) first = bytes;
-    EXPECT_EQ(first, bytes) << kernel.name;
+    if (first.empty()) first = values;
+    EXPECT_EQ(first, values) << kernel.name;
   }
 }
 
@@ -210,9 +216,9 @@ TEST(QuantizeActivations, NotFiniteValuesReachTheResult) {
   x[40] = std::numeric_limits<float>::infinity();
   const Activations plain{ActivationFormat::kF32, 1, 64, reinterpret_cast<const std::byte*>(x.data()), 256};
   const auto q = quantize_activations(plain, test.context).value();
-  EXPECT_FALSE(std::isnan(quant_row(q, 0).scales[0]));
-  EXPECT_TRUE(std::isnan(quant_row(q, 0).scales[1]));
-  EXPECT_TRUE(std::isnan(quant_row(q, 0).sums32[1]));
+  EXPECT_FALSE(std::isnan(q.tile(0, 0)->scales[0]));
+  EXPECT_TRUE(std::isnan(q.tile(0, 0)->scales[1]));
+  EXPECT_TRUE(std::isnan(q.tile(0, 0)->sums32[1]));
 }
 
 }  // namespace

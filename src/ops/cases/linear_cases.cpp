@@ -67,12 +67,14 @@ void quantize_case(Cases& cases, int64_t tokens, int64_t cols) {
                                       cols * kFloatBytes};
                CREST_TRY(const Activations quantised, quantize_activations(rows, context));
                for (int64_t t = 0; t < tokens; ++t) {
-                 const QuantRow row = quant_row(quantised, t);
                  for (int64_t c = 0; c < cols; ++c) {
-                   back[t * cols + c] = static_cast<float>(row.quants[c]) * row.scales[c / 32];
+                   const QuantTile& tile = *quantised.tile(t, c / 256);
+                   const int64_t at = c % 256;
+                   back[t * cols + c] = static_cast<float>(tile.quants[at]) * tile.scales[at / 32];
+                   float* row_sums = sums + t * cols * 3 / 32;
+                   if (c % 32 == 0) row_sums[c / 32] = tile.sums32[at / 32];
+                   if (c % 16 == 0) row_sums[cols / 32 + c / 16] = tile.sums16[at / 16];
                  }
-                 std::copy_n(row.sums32, cols / 32, sums + t * cols * 3 / 32);
-                 std::copy_n(row.sums16, cols / 16, sums + t * cols * 3 / 32 + cols / 32);
                }
                return {};
              });

@@ -14,5 +14,6 @@ extern const LinearTable kLinearAvx2;
 extern const LinearTable kLinearAvxVnni;
 extern const LinearTable kLinearAvx512;
 extern const LinearTable kLinearAvx512Vnni;
+extern const LinearTable kLinearAmx;
 
 }  // namespace crest::ops

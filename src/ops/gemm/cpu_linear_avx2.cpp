@@ -4,73 +4,68 @@
 namespace crest::ops {
 namespace {
 
+using panel::unroll;
+
 /// 8 lanes. Without a byte dot product: u8 x s8 pairs go to 16 bits, several steps are added there (as many as fit),
 /// and pairs of those to 32 bits. 8-bit quants would overflow the first step: they are split into two planes of 4 bits.
-struct Avx2 {
-  using I = __m256i;
-  using F = __m256;
-  static constexpr int kLanes = 8;
-  static constexpr bool kSplitBytes = true;
+struct Avx2 : panel::Vector256 {
+  static constexpr bool kByteDots = false;
+  static constexpr bool kSigned = false;
   static constexpr int kPlainTile = 6;  // 12 sums, 2 weights, 1 activation: 15 of 16 registers
   /// kWide: 32-bit sums live beside the 16-bit ones.
   template <bool kWide>
   static constexpr int tile() {
-    return kWide ? 2 : 3;
+    return kWide ? 3 : 4;
   }
 
-  static F loadf(const float* p) { return _mm256_load_ps(p); }
-  static void storef(float* p, F v) { _mm256_store_ps(p, v); }
-  static F broadcastf(const float* p) { return _mm256_broadcast_ss(p); }
-  static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
-  static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
-  static F to_float(I v) { return _mm256_cvtepi32_ps(v); }
-
-  template <int kSteps, int kFlush, int T>
-  [[gnu::always_inline]] static void plane(const uint8_t (*steps)[panel::kStepBytes], const int8_t* const* x,
-                                           int column, I weight, bool first, I (&out)[2][T]) {
-#pragma GCC unroll 4
-    for (int group = 0; group < kSteps / kFlush; ++group) {
-      I sum[2][T];
-#pragma GCC unroll 8
-      for (int i = 0; i < kFlush; ++i) {
-        const int step = group * kFlush + i;
-        const I w0 = _mm256_load_si256(reinterpret_cast<const I*>(steps[step]));
-        const I w1 = _mm256_load_si256(reinterpret_cast<const I*>(steps[step] + 32));
+  template <int kPlane, int kSteps, int kFlush, int kVectors, int T, typename Source>
+  [[gnu::always_inline]] static void plane(const Source& source, const int8_t* const* x, int64_t column, I weight,
+                                           I (&out)[kVectors][T]) {
+    unroll<kSteps / kFlush>([&]<int kPart>() __attribute__((always_inline)) {
+      I sum[kVectors][T];
+      unroll<kFlush>([&]<int i>() __attribute__((always_inline)) {
+        constexpr int kStep = kPart * kFlush + i;
+        I w[kVectors];
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) w[v] = source.template get<kStep, kPlane>(v);
 #pragma GCC unroll 8
         for (int t = 0; t < T; ++t) {
-          int32_t four;
-          std::memcpy(&four, x[t] + column + 4 * step, 4);
-          const I b = _mm256_set1_epi32(four);
-          const I p0 = _mm256_maddubs_epi16(w0, b), p1 = _mm256_maddubs_epi16(w1, b);
-          sum[0][t] = i == 0 ? p0 : _mm256_add_epi16(sum[0][t], p0);
-          sum[1][t] = i == 0 ? p1 : _mm256_add_epi16(sum[1][t], p1);
-          // NOTE: without this g++ gathers all products first and adds them as a tree, out of registers.
-          asm("" : "+x"(sum[0][t]), "+x"(sum[1][t]));
+          const I b = broadcast4(x[t] + column + 4 * kStep);
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) {
+            const I product = _mm256_maddubs_epi16(w[v], b);
+            sum[v][t] = i == 0 ? product : _mm256_add_epi16(sum[v][t], product);
+            // NOTE: without this g++ gathers all products first and adds them as a tree, out of registers.
+            asm("" : "+x"(sum[v][t]));
+          }
         }
-      }
+      });
+      constexpr bool kFirst = kPlane == 0 && kPart == 0;
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) {
+        for (int v = 0; v < kVectors; ++v) {
           const I wide = _mm256_madd_epi16(sum[v][t], weight);
-          out[v][t] = first && group == 0 ? wide : _mm256_add_epi32(out[v][t], wide);
+          out[v][t] = kFirst ? wide : _mm256_add_epi32(out[v][t], wide);
         }
       }
-    }
+    });
   }
 
-  template <int kSteps, int kFlush, bool kTwoPlanes, int T>
-  [[gnu::always_inline]] static void dots(const panel::QuantBlock& block, int sub, const int8_t* const* x,
-                                          I (&out)[2][T]) {
-    plane<kSteps, kFlush, T>(block.quants[0] + sub * kSteps, x, 4 * kSteps * sub, _mm256_set1_epi16(1), true, out);
-    if constexpr (kTwoPlanes)
-      plane<kSteps, kFlush, T>(block.quants[1] + sub * kSteps, x, 4 * kSteps * sub, _mm256_set1_epi16(16), false, out);
+  template <int kSteps, int kFlush, bool kTwoPlanes, int kVectors, int T, typename Source>
+  [[gnu::always_inline]] static void dots(const Source& source, const int8_t* const* x, int64_t column,
+                                          I (&out)[kVectors][T]) {
+    plane<0, kSteps, kFlush>(source, x, column, _mm256_set1_epi16(1), out);
+    if constexpr (kTwoPlanes) plane<1, kSteps, kFlush>(source, x, column, _mm256_set1_epi16(16), out);
   }
 };
 
+template <tensor::DType kType>
+constexpr auto kernel = panel::kernel<Avx2, kType>;
+
 }  // namespace
 
-#define CREST_LINEAR_ISA Avx2
+#define CREST_LINEAR_KERNEL kernel
 #define CREST_LINEAR_ARCH "avx2"
 #define CREST_LINEAR_PRIORITY 10
 constinit const LinearTable kLinearAvx2 =

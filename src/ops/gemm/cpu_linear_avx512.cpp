@@ -4,63 +4,66 @@
 namespace crest::ops {
 namespace {
 
+using panel::unroll;
+
 /// 16 lanes. Byte products as in the AVX2 kernels, twice as wide.
-struct Avx512 {
-  using I = __m512i;
-  using F = __m512;
-  static constexpr int kLanes = 16;
-  static constexpr bool kSplitBytes = true;
-  static constexpr int kPlainTile = 8;
-  template <bool kWide>
+struct Avx512 : panel::Vector512 {
+  static constexpr bool kByteDots = false;
+  static constexpr bool kSigned = false;
+  static constexpr int kPlainTile = 12;  // 24 sums, 2 weights, 1 activation
+  template <bool>
   static constexpr int tile() {
-    return 8;
+    return 6;  // 12 sums of 16 bits, 12 of 32, 2 weights, 1 activation, products
   }
 
-  static F loadf(const float* p) { return _mm512_load_ps(p); }
-  static void storef(float* p, F v) { _mm512_store_ps(p, v); }
-  static F broadcastf(const float* p) { return _mm512_set1_ps(*p); }
-  static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
-  static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
-  static F to_float(I v) { return _mm512_cvtepi32_ps(v); }
-
-  template <int kSteps, int kFlush, int T>
-  [[gnu::always_inline]] static void plane(const uint8_t (*steps)[panel::kStepBytes], const int8_t* const* x,
-                                           int column, I weight, bool first, I (&out)[1][T]) {
-#pragma GCC unroll 4
-    for (int group = 0; group < kSteps / kFlush; ++group) {
-      I sum[T];
-#pragma GCC unroll 8
-      for (int i = 0; i < kFlush; ++i) {
-        const int step = group * kFlush + i;
-        const I w = _mm512_load_si512(steps[step]);
+  template <int kPlane, int kSteps, int kFlush, int kVectors, int T, typename Source>
+  [[gnu::always_inline]] static void plane(const Source& source, const int8_t* const* x, int64_t column, I weight,
+                                           I (&out)[kVectors][T]) {
+    unroll<kSteps / kFlush>([&]<int kPart>() __attribute__((always_inline)) {
+      I sum[kVectors][T];
+      unroll<kFlush>([&]<int i>() __attribute__((always_inline)) {
+        constexpr int kStep = kPart * kFlush + i;
+        I w[kVectors];
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) w[v] = source.template get<kStep, kPlane>(v);
 #pragma GCC unroll 8
         for (int t = 0; t < T; ++t) {
-          int32_t four;
-          std::memcpy(&four, x[t] + column + 4 * step, 4);
-          const I product = _mm512_maddubs_epi16(w, _mm512_set1_epi32(four));
-          sum[t] = i == 0 ? product : _mm512_add_epi16(sum[t], product);
+          const I b = broadcast4(x[t] + column + 4 * kStep);
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) {
+            const I product = _mm512_maddubs_epi16(w[v], b);
+            sum[v][t] = i == 0 ? product : _mm512_add_epi16(sum[v][t], product);
+            // NOTE: without this g++ gathers all products first and adds them as a tree, out of registers.
+            asm("" : "+v"(sum[v][t]));
+          }
         }
-      }
+      });
+      constexpr bool kFirst = kPlane == 0 && kPart == 0;
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
-        const I wide = _mm512_madd_epi16(sum[t], weight);
-        out[0][t] = first && group == 0 ? wide : _mm512_add_epi32(out[0][t], wide);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          const I wide = _mm512_madd_epi16(sum[v][t], weight);
+          out[v][t] = kFirst ? wide : _mm512_add_epi32(out[v][t], wide);
+        }
       }
-    }
+    });
   }
 
-  template <int kSteps, int kFlush, bool kTwoPlanes, int T>
-  [[gnu::always_inline]] static void dots(const panel::QuantBlock& block, int sub, const int8_t* const* x,
-                                          I (&out)[1][T]) {
-    plane<kSteps, kFlush, T>(block.quants[0] + sub * kSteps, x, 4 * kSteps * sub, _mm512_set1_epi16(1), true, out);
-    if constexpr (kTwoPlanes)
-      plane<kSteps, kFlush, T>(block.quants[1] + sub * kSteps, x, 4 * kSteps * sub, _mm512_set1_epi16(16), false, out);
+  template <int kSteps, int kFlush, bool kTwoPlanes, int kVectors, int T, typename Source>
+  [[gnu::always_inline]] static void dots(const Source& source, const int8_t* const* x, int64_t column,
+                                          I (&out)[kVectors][T]) {
+    plane<0, kSteps, kFlush>(source, x, column, _mm512_set1_epi16(1), out);
+    if constexpr (kTwoPlanes) plane<1, kSteps, kFlush>(source, x, column, _mm512_set1_epi16(16), out);
   }
 };
 
+template <tensor::DType kType>
+constexpr auto kernel = panel::kernel<Avx512, kType>;
+
 }  // namespace
 
-#define CREST_LINEAR_ISA Avx512
+#define CREST_LINEAR_KERNEL kernel
 #define CREST_LINEAR_ARCH "avx512"
 #define CREST_LINEAR_PRIORITY 30
 constinit const LinearTable kLinearAvx512 =

@@ -275,7 +275,8 @@ const LinearOperator& linear_operator() {
       "linear",
       [] {
         std::vector<LinearKernel> kernels = {linear_reference()};
-        for (const LinearTable* table : {&kLinearAvx2, &kLinearAvxVnni, &kLinearAvx512, &kLinearAvx512Vnni}) {
+        for (const LinearTable* table :
+             {&kLinearAvx2, &kLinearAvxVnni, &kLinearAvx512, &kLinearAvx512Vnni, &kLinearAmx}) {
           kernels.insert(kernels.end(), table->begin(), table->end());
         }
         return kernels;

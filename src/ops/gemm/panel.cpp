@@ -390,11 +390,13 @@ int64_t block_bytes(DType dtype) {
   return dtype == DType::kParoW4 ? static_cast<int64_t>(sizeof(ParoBlock)) : tensor::info(dtype).block_bytes;
 }
 
-/// Zeroed memory of its own mapping, in huge pages where the system has them: walking through gigabytes of weights once a
-/// token would otherwise miss the TLB at every other panel.
+/// Zeroed memory of its own mapping, in huge pages where the system has them: walking through gigabytes of weights once
+/// a token would otherwise miss the TLB at every other panel.
 Result<std::shared_ptr<void>> allocate_weights(int64_t bytes) {
-  void* memory = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return make_error(ErrorCode::kOutOfMemory, "no memory for {} bytes of repacked weights", bytes);
+  void* memory =
+      ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return make_error(ErrorCode::kOutOfMemory, "no memory for {} bytes of repacked weights", bytes);
   ::madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   return std::shared_ptr<void>(memory, [bytes](void* p) { ::munmap(p, static_cast<size_t>(bytes)); });
 }

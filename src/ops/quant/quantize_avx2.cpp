@@ -5,7 +5,7 @@ namespace crest::ops {
 namespace {
 
 Status quantize_avx2(const QuantizeProblem& problem, const QuantizeArgs& args, Launch&) {
-  quantize_row(args.x, problem.cols, args.row);
+  quantize_row(args.x, problem.cols, args.tiles, args.tile_stride);
   return {};
 }
 

@@ -8,19 +8,16 @@
 #include <cstdint>
 #include <limits>
 
+#include "ops/quant/activations.h"
+
 namespace crest::ops {
 namespace {
 
-/// Byte offset of the floats behind the quants.
-inline int64_t quant_row_floats(int64_t cols) { return (cols + 63) / 64 * 64; }
-
-inline void quantize_row(const float* x, int64_t cols, std::byte* row) {
-  const int64_t blocks = cols / 32;
-  auto* quants = reinterpret_cast<int8_t*>(row);
-  auto* scales = reinterpret_cast<float*>(row + quant_row_floats(cols));
-  float* sums32 = scales + blocks;
-  float* sums16 = scales + 2 * blocks;
-  for (int64_t b = 0; b < blocks; ++b, x += 32, quants += 32) {
+inline void quantize_row(const float* x, int64_t cols, QuantTile* tiles, int64_t tile_stride) {
+  for (int64_t block = 0; block < cols / 32; ++block, x += 32) {
+    QuantTile& tile = tiles[block / 8 * tile_stride];
+    const int64_t b = block % 8;
+    int8_t* quants = tile.quants + 32 * b;
     // As integers, magnitudes order like the floats, with infinity and NaN on top.
     int32_t largest = 0;
     for (int i = 0; i < 32; ++i) {
@@ -42,10 +39,13 @@ inline void quantize_row(const float* x, int64_t cols, std::byte* row) {
         sums[half] += q;
       }
     }
-    scales[b] = scale;
-    sums32[b] = static_cast<float>(sums[0] + sums[1]) * scale;
-    sums16[2 * b] = static_cast<float>(sums[0]) * scale;
-    sums16[2 * b + 1] = static_cast<float>(sums[1]) * scale;
+    tile.scales[b] = scale;
+    tile.sums32[b] = static_cast<float>(sums[0] + sums[1]) * scale;
+    tile.zeros32[b] = -128 * (sums[0] + sums[1]);
+    for (int half = 0; half < 2; ++half) {
+      tile.sums16[2 * b + half] = static_cast<float>(sums[half]) * scale;
+      tile.zeros16[2 * b + half] = -128 * sums[half];
+    }
   }
 }
 
