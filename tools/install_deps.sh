@@ -48,7 +48,7 @@ if [ "$1" = test ]; then
   if [ -z "$version" ]; then
     echo "No LLVM 20, 21 or 22 in the package lists: the simulator cannot be built here." >&2
   else
-    wanted+=("clang-$version" "lld-$version" "llvm-$version-dev" "libclang-rt-$version-dev")
+    wanted+=("clang-$version" "lld-$version" "llvm-$version-dev" "libclang-rt-$version-dev" "clang-tools-$version")
   fi
 fi
 

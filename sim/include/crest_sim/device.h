@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,11 +58,12 @@ struct LaunchConfig {
   Dim3 grid;   ///< in workgroups
   Dim3 block;  ///< in work-items; at most 1024 together
   uint32_t dynamic_lds_bytes = 0;
-  int threads = 0;                     ///< host threads; 0: one per core. Results do not depend on it.
-  bool strict_matrix = false;          ///< matrix arithmetic by the published bit-accurate CDNA3 rule
-  uint32_t quantum = 16;               ///< instructions per turn of a wave, 1 … 16
-  uint32_t extra_scratch_bytes = 0;    ///< per lane, for kernels with a dynamic stack
-  uint64_t max_wave_instructions = 0;  ///< per workgroup; beyond it the launch fails as hanging. 0: no limit
+  int threads = 0;                          ///< host threads; 0: one per core. Results do not depend on it.
+  bool strict_matrix = false;               ///< matrix arithmetic by the published bit-accurate CDNA3 rule
+  uint32_t quantum = 16;                    ///< instructions per turn of a wave, 1 … 16
+  uint32_t extra_scratch_bytes = 0;         ///< per lane, for kernels with a dynamic stack
+  uint64_t max_wave_instructions = 0;       ///< per workgroup; beyond it the launch fails as hanging. 0: no limit
+  uint64_t visible_devices = ~uint64_t(0);  ///< bit per ordinal: whose memory the kernel may access
   std::vector<Observer*> observers;
 };
 
@@ -102,6 +105,8 @@ class Device {
 
   /// A plain or bundled code object (see extract_code_object).
   Result<std::shared_ptr<Module>> load(std::span<const uint8_t> data);
+  /// Why a launch would be refused before it starts; empty if it would not.
+  std::string refusal(const Kernel& kernel, const LaunchConfig& config, size_t argument_bytes) const;
   /// `arguments` are the explicit arguments laid out as the kernel's metadata says; hidden ones are appended.
   LaunchResult launch(const Module& module, std::string_view kernel, const LaunchConfig& config,
                       std::span<const uint8_t> arguments);
@@ -109,9 +114,13 @@ class Device {
  private:
   Device(const TargetInfo& target, std::shared_ptr<Memory> memory, int ordinal)
       : target_(&target), memory_(std::move(memory)), ordinal_(ordinal) {}
+  Result<uint64_t> take_kernarg(size_t bytes);
+
   const TargetInfo* target_;
   std::shared_ptr<Memory> memory_;
   int ordinal_;
+  std::mutex kernarg_mutex_;
+  std::map<size_t, std::vector<uint64_t>> idle_kernargs_;  // by size: launches of one kernel use the same places
 };
 
 /// Packs kernel arguments with their natural alignment.

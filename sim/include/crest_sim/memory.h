@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,6 +24,7 @@ struct Allocation {
   int32_t device = -1;  ///< ordinal of the owner, if any
   std::string name;
   bool freed = false;
+  bool accessible = true;  ///< in the view of a device: false for other devices' memory without peer access
 
   uint64_t end() const { return base + bytes; }
 };
@@ -56,7 +58,15 @@ class Memory {
   /// Makes ordinary host memory accessible to kernels.
   Status register_host(void* pointer, uint64_t bytes, std::string name = {});
   Status unregister_host(void* pointer);
-  std::shared_ptr<const AllocationTable> table() const;
+  std::shared_ptr<const AllocationTable> table() const { return table(~uint64_t(0)); }
+  /// As a device sees it: memory of a device whose bit is not set in `devices` is not accessible.
+  std::shared_ptr<const AllocationTable> table(uint64_t devices) const;
+
+  /// Puts a live allocation into shared memory (its contents stay) and returns the file descriptor, which stays the
+  /// allocation's own. Nothing may access the allocation meanwhile.
+  Result<int> share(uint64_t base);
+  /// Maps `bytes` that another process shares. `descriptor` may be closed afterwards. Ends with free().
+  Result<uint64_t> attach(int descriptor, uint64_t bytes, std::string name, int device);
 
   /// The reserved range, for shadow memory laid out in parallel (one shadow cell per so many bytes).
   uint64_t arena_base() const { return arena_; }
@@ -65,12 +75,16 @@ class Memory {
  private:
   Memory(uint64_t arena, uint64_t bytes) : arena_(arena), arena_bytes_(bytes), next_(arena + 65536) {}
   void insert(Allocation allocation);
+  void release_pages(const Allocation& allocation);
+  Result<uint64_t> place(uint64_t bytes, uint64_t alignment);
 
   uint64_t arena_, arena_bytes_, next_;
   uint32_t next_id_ = 1;
   mutable std::mutex mutex_;
-  std::vector<Allocation> ranges_;                        // sorted by base
-  mutable std::shared_ptr<const AllocationTable> table_;  // made on demand
+  std::vector<Allocation> ranges_;  // sorted by base
+  uint64_t freed_ = 0;              // of them
+  std::map<uint64_t, int> shared_;  // descriptors of shared allocations, by base
+  mutable std::map<uint64_t, std::shared_ptr<const AllocationTable>> tables_;  // made on demand, by devices
 };
 
 }  // namespace crest_sim

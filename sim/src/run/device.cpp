@@ -207,12 +207,28 @@ Result<std::shared_ptr<Module>> Device::load(std::span<const uint8_t> data) {
   return module;
 }
 
+std::string Device::refusal(const Kernel& kernel, const LaunchConfig& config, size_t argument_bytes) const {
+  return check_launch(kernel, config, *target_, argument_bytes);
+}
+
+Result<uint64_t> Device::take_kernarg(size_t bytes) {
+  {
+    std::lock_guard lock(kernarg_mutex_);
+    std::vector<uint64_t>& idle = idle_kernargs_[bytes];
+    if (!idle.empty()) {
+      uint64_t base = idle.back();
+      idle.pop_back();
+      return base;
+    }
+  }
+  return memory_->allocate(bytes, AllocationKind::kKernarg, "kernel arguments", ordinal_);
+}
+
 LaunchResult Device::launch(const Module& module, std::string_view name, const LaunchConfig& config,
                             std::span<const uint8_t> arguments) {
   const Kernel* kernel = module.object().find_kernel(name);
   if (!kernel) return refuse(name, "the code object has no such kernel");
-  if (std::string problem = check_launch(*kernel, config, *target_, arguments.size()); !problem.empty())
-    return refuse(name, problem);
+  if (std::string problem = refusal(*kernel, config, arguments.size()); !problem.empty()) return refuse(name, problem);
   auto begin = std::chrono::steady_clock::now();
   std::vector<uint8_t> kernarg(
       std::max<size_t>({arguments.size(), kernel->kernarg_segment_size, kernel->descriptor.kernarg_bytes, 16}));
@@ -230,7 +246,7 @@ LaunchResult Device::launch(const Module& module, std::string_view name, const L
   context.lds_bytes = kernel->descriptor.group_segment_bytes + config.dynamic_lds_bytes;
   context.strict_matrix = config.strict_matrix;
   context.kernarg_bytes = kernarg.size();
-  auto place = memory_->allocate(kernarg.size() + 64, AllocationKind::kKernarg, "kernel arguments", ordinal_);
+  auto place = take_kernarg(kernarg.size() + 64);
   if (!place) return refuse(name, place.error());
   context.kernarg_base = *place;
   std::memcpy(reinterpret_cast<void*>(*place), kernarg.data(), kernarg.size());
@@ -240,11 +256,15 @@ LaunchResult Device::launch(const Module& module, std::string_view name, const L
   uint32_t scratch = kernel->descriptor.private_segment_bytes + config.extra_scratch_bytes;
   if (kernel->descriptor.dynamic_stack() && config.extra_scratch_bytes == 0) scratch += 16384;
   for (Observer* o : config.observers) o->launch_begin(context);
-  Scheduler scheduler(context, config, *kernel, module.code_for(*kernel), memory_->table(), scratch);
+  Scheduler scheduler(context, config, *kernel, module.code_for(*kernel), memory_->table(config.visible_devices),
+                      scratch);
   context.scheduler = &scheduler;
   LaunchResult result = scheduler.run();
   for (Observer* o : config.observers) o->launch_end(context);
-  static_cast<void>(memory_->free(*place));
+  {
+    std::lock_guard lock(kernarg_mutex_);
+    idle_kernargs_[kernarg.size() + 64].push_back(*place);
+  }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
