@@ -1,6 +1,6 @@
-// kl_driver BASE IDS.npy ROWS MODEL...: how far each model's predictions are from the base's. IDS is [rows, tokens];
-// each row is read from an empty state, keys and values in f32. One line a model: NLL, mean KL(base || model), share of
-// positions with the same most likely token. Used by quality_table.py.
+// kl_driver BASE IDS.npy ROWS MODEL[@KV_TYPE]...: how far each model's predictions are from the base's. IDS is [rows,
+// tokens]; each row is read from an empty state, keys and values in f32 unless said otherwise. One line a model: NLL, mean
+// KL(base || model), share of positions with the same most likely token. Used by quality_table.py.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -37,8 +37,10 @@ class Table {
   static Result<Table> load(int count, char** paths) {
     Table table;
     for (int i = 0; i < count; ++i) {
-      CREST_TRY(auto engine, Engine::load(paths[i], {.context_length = 1024,
-                                                     .kv_type = crest::engine::parse_kv_type("f32").value()}));
+      const std::string_view argument = paths[i];
+      const size_t at = argument.rfind('@');
+      CREST_TRY(const auto kv_type, crest::engine::parse_kv_type(at == argument.npos ? "f32" : argument.substr(at + 1)));
+      CREST_TRY(auto engine, Engine::load(std::string(argument.substr(0, at)), {.context_length = 1024, .kv_type = kv_type}));
       table.engines_.push_back(std::move(engine));
     }
     table.sums_.resize(table.engines_.size());

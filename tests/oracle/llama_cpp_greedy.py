@@ -51,7 +51,7 @@ def main():
     driver, model = sys.argv[1:3]
     count = int(sys.argv[3]) if len(sys.argv) > 3 else 64
     kv_type = sys.argv[4] if len(sys.argv) > 4 else "f32"
-    llm = llama_cpp.Llama(model, n_ctx=2048, n_threads=2, verbose=False, type_k=KV_TYPES[kv_type], type_v=KV_TYPES[kv_type])
+    llm = llama_cpp.Llama(model, n_ctx=2048, n_threads=1, n_threads_batch=1, verbose=False, type_k=KV_TYPES[kv_type], type_v=KV_TYPES[kv_type])
     vocab = llama_cpp.llama_model_get_vocab(llm.model)
     ends = {t for t in range(llm.n_vocab()) if llama_cpp.llama_vocab_is_eog(vocab, t)}
     requests = "".join(json.dumps({"text": p, "ids": None, "count": count}) + "\n" for p in PROMPTS)

@@ -47,7 +47,7 @@ def main():
         params.n_ctx = params.n_batch = params.n_ubatch = 512
         params.type_k = params.type_v = llama_cpp.GGML_TYPE_F32
         params.flash_attn_type = 0
-        params.n_threads = params.n_threads_batch = 2
+        params.n_threads = params.n_threads_batch = 1
         context = llama_cpp.llama_init_from_model(model, params)
         vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
         logits = evaluate(context, ids, vocab)
