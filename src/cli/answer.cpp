@@ -61,9 +61,10 @@ Result<Answer> generate_answer(engine::Session& session, const Prompt& prompt, c
 std::string timing_line(const engine::Timings& t) {
   const auto rate = [](int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0; };
   const std::string kept = t.cached_tokens > 0 ? fmt::format(" ({} kept)", t.cached_tokens) : "";
-  return fmt::format("prompt {} tokens{} at {:.1f} t/s, answer {} tokens at {:.1f} t/s, first token after {:.2f} s, {}", t.prompt_tokens, kept,
-                     rate(t.evaluated_tokens(), t.prompt_seconds), t.generated_tokens, rate(t.generated_tokens, t.generation_seconds),
-                     t.first_token_seconds, human_bytes(peak_memory_bytes()));
+  const std::string speed = t.generated_tokens > 1 ? fmt::format(" at {:.1f} t/s", t.generated_per_second()) : "";
+  return fmt::format("prompt {} tokens{} at {:.1f} t/s, answer {} tokens{}, first token after {:.2f} s, {}", t.prompt_tokens, kept,
+                     rate(t.evaluated_tokens(), t.prompt_seconds), t.generated_tokens, speed, t.first_token_seconds,
+                     human_bytes(peak_memory_bytes()));
 }
 
 }  // namespace crest::cli

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/input.h"
 #include "cli/model_options.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
-#include "format/gguf_writer.h"
 
 namespace crest::cli {
 namespace {
@@ -121,7 +121,8 @@ Result<std::string> ChatSession::set(const std::string& name, const std::string&
 }
 
 Status ChatSession::save(const std::string& path) const {
-  CREST_RETURN_IF_ERROR(format::refuse_same_file(path, engine_.model().file().files()));
+  const std::filesystem::path output(path);
+  CREST_RETURN_IF_ERROR(refuse_overwriting(std::span(&output, 1), engine_.model().file(), {}));
   return session_->save(path, messages_.dump());
 }
 

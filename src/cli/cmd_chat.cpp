@@ -89,16 +89,19 @@ Result<int> chat(const ChatOptions& o) {
   CREST_TRY(const auto engine, load_engine(o.model));
   CREST_TRY(const auto session, ChatSession::create(*engine, o.sampling, o.system, o.no_think));
   LineEditor editor;
+  bool warned = false;
   if (editor.interactive()) print_stderr("Type a message, or /help.\n");
   while (true) {
     const auto line = editor.read("> ");
     if (!line) {
       if (!InterruptGuard::interrupted()) break;
-      if (!editor.interactive()) return kExitInterrupted;
+      if (!editor.interactive() || warned || InterruptGuard::terminated()) return kExitInterrupted;
       InterruptGuard::clear();
-      print_stderr("\n(Ctrl-D or /exit leaves)\n");
+      print_stderr("\n(Ctrl-C again, Ctrl-D or /exit leaves)\n");
+      warned = true;
       continue;
     }
+    warned = false;
     const std::string text = line->starts_with("\"\"\"") ? read_block(editor, *line) : *line;
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) continue;
     if (text.starts_with('/') && text.find('\n') == std::string::npos) {
@@ -106,7 +109,8 @@ Result<int> chat(const ChatOptions& o) {
     } else {
       report(session->say(text));
     }
-    if (InterruptGuard::interrupted() && !editor.interactive()) return kExitInterrupted;
+    if (InterruptGuard::interrupted() && (!editor.interactive() || InterruptGuard::terminated()))
+      return kExitInterrupted;
     InterruptGuard::clear();
     if (!flush_stdout()) return kExitError;
   }

@@ -6,7 +6,6 @@
 #include "cli/terminal.h"
 #include "engine/collect_imatrix.h"
 #include "engine/evaluate.h"
-#include "format/gguf_writer.h"
 #include "format/imatrix.h"
 
 namespace crest::cli {
@@ -22,7 +21,9 @@ Result<int> collect(const ImatrixOptions& o) {
   const InterruptGuard guard;
   CREST_TRY(const std::string text, input_text(std::nullopt, o.file));
   CREST_TRY(const auto engine, load_engine(o.model));
-  CREST_RETURN_IF_ERROR(format::refuse_same_file(o.output, engine->model().file().files()));
+  const std::filesystem::path output(o.output), text_file(o.file);
+  CREST_RETURN_IF_ERROR(
+      refuse_overwriting(std::span(&output, 1), engine->model().file(), std::span(&text_file, 1)));
   CREST_TRY(const auto ids, engine->tokenizer().encode(text, {.add_special = false}));
   engine::TokenRows rows = engine::split_rows(ids, o.row_tokens);
   if (rows.empty())
@@ -38,8 +39,7 @@ Result<int> collect(const ImatrixOptions& o) {
   CREST_TRY(format::Imatrix imatrix, engine::collect_imatrix(*engine, rows, options));
   bar.finish();
   imatrix.set_dataset(o.file);
-  const auto inputs = engine->model().file().files();
-  CREST_RETURN_IF_ERROR(imatrix.write(o.output, inputs));
+  CREST_RETURN_IF_ERROR(imatrix.write(output, {}));
   print_note(fmt::format("{}: {} weights over {} rows of {} tokens", o.output, imatrix.entries().size(), rows.size(),
                          o.row_tokens));
   return kExitOk;

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/id_list.h"
 #include "cli/input.h"
+#include "cli/input.h"
 #include "cli/model_options.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
@@ -52,6 +53,9 @@ Result<int> logits(const LogitsOptions& o) {
   engine::EngineOptions wanted;
   wanted.mtp_cache = o.mtp.has_value();
   CREST_TRY(const auto engine, load_engine(o.model, wanted));
+  const std::vector<std::filesystem::path> outputs{o.output, o.hidden.value_or(""), o.mtp.value_or("")};
+  const std::filesystem::path ids_file(o.ids);
+  CREST_RETURN_IF_ERROR(refuse_overwriting(outputs, engine->model().file(), std::span(&ids_file, 1)));
   CREST_TRY(const auto ids, read_ids(o.ids, engine->model().vocab_size()));
   ops::KernelLog log;
   if (o.model.explain) engine->set_kernel_log(&log);

@@ -49,7 +49,7 @@ Json timings_json(const engine::Engine& engine, const engine::Timings& t) {
           {"prompt_per_second", rate(t.evaluated_tokens(), t.prompt_seconds)},
           {"predicted_n", t.generated_tokens},
           {"predicted_ms", t.generation_seconds * 1e3},
-          {"predicted_per_second", rate(t.generated_tokens, t.generation_seconds)},
+          {"predicted_per_second", t.generated_tokens > 1 ? Json(t.generated_per_second()) : Json(nullptr)},
           {"first_token_ms", t.first_token_seconds * 1e3},
           {"peak_rss_bytes", peak_memory_bytes()}};
 }

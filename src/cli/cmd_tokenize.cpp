@@ -12,7 +12,7 @@ namespace crest::cli {
 namespace {
 
 struct TokenizeOptions {
-  std::string model;
+  std::string model, list;
   std::optional<std::string> prompt, file, ids;
   bool special = false, json = false, decode = false, add_bos = false;
 };
@@ -20,11 +20,13 @@ struct TokenizeOptions {
 Result<text::Tokenizer> load_tokenizer(const std::string& path) {
   CREST_TRY(const auto file, format::ModelFile::open(path));
   CREST_TRY(text::VocabData vocab, file->vocab());
-  return text::Tokenizer::create(std::move(vocab));
+  auto tokenizer = text::Tokenizer::create(std::move(vocab));
+  if (!tokenizer.ok()) return std::move(tokenizer).error().with_context(path);
+  return tokenizer;
 }
 
 Result<int> decode_ids(const text::Tokenizer& tokenizer, const TokenizeOptions& options) {
-  CREST_TRY(const std::string list, input_text(options.ids ? options.ids : options.prompt, options.file));
+  CREST_TRY(const std::string list, input_text(options.ids ? options.ids : options.list.empty() ? options.prompt : options.list, options.file));
   CREST_TRY(const std::vector<int32_t> ids, parse_id_list(list, tokenizer.vocab_size()));
   CREST_TRY(const std::string bytes, tokenizer.decode(ids));
   if (options.json) {
@@ -36,7 +38,9 @@ Result<int> decode_ids(const text::Tokenizer& tokenizer, const TokenizeOptions& 
 }
 
 Result<int> tokenize(const TokenizeOptions& options) {
-  if (options.ids && !options.decode) return usage_error("--ids is for --decode");
+  if ((options.ids || !options.list.empty()) && !options.decode)
+    return usage_error("ids are for --decode; the text to tokenize goes with -p");
+  if (options.ids && !options.list.empty()) return usage_error("give the ids once");
   CREST_TRY(const text::Tokenizer tokenizer, load_tokenizer(options.model));
   if (options.decode) return decode_ids(tokenizer, options);
   CREST_TRY(const std::string text, input_text(options.prompt, options.file));
@@ -58,17 +62,18 @@ void add_tokenize_command(Application& application) {
   application
       .add_command("tokenize", "Show the tokens of a text, or the text of tokens",
                    {"crest tokenize -m model.gguf -p 'Hello world'", "crest tokenize -m model.gguf -f text.txt --json",
-                    "crest tokenize -m model.gguf --decode --ids 1,2,3"},
+                    "crest tokenize -m model.gguf --decode 1,2,3"},
                    [o] { return tokenize(*o); })
       .option("-m,--model", o->model, "MODEL", "GGUF file or Hugging Face folder")
       .required()
       .env("CREST_MODEL")
       .option("-p,--prompt", o->prompt, "TEXT", "The text (with --decode: the ids)")
       .option("-f,--file", o->file, "FILE", "Read it from a file; - is standard input, the default")
-      .option("--ids", o->ids, "IDS", "Ids to decode: 1,2,3")
+      .option("--ids", o->ids, "IDS", "The ids for --decode, as an option")
       .flag("--special", o->special, "Control tokens spelled in the text become control tokens")
       .flag("--add-bos", o->add_bos, "Add the tokens that the model wants in front of and behind a prompt")
       .flag("--decode", o->decode, "Turn ids into text")
+      .optional_positional("ids", o->list, "Ids for --decode: 1,2,3")
       .flag("--json", o->json, "Print {\"ids\": [...]} or {\"text\": ...}");
 }
 

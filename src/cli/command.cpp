@@ -7,8 +7,10 @@
 namespace crest::cli {
 namespace {
 
+/// Of "-s,--seed" the first long name: how messages call the option.
 std::string first_flag(const std::string& names) {
-  return names.substr(names.rfind(',') == std::string::npos ? 0 : names.rfind(',') + 1);
+  const size_t at = names.find("--") == std::string::npos ? 0 : names.find("--");
+  return names.substr(at, names.find(',', at) - at);
 }
 
 template <typename T>
@@ -102,13 +104,17 @@ Command& Command::option(const std::string& names, std::vector<std::string>& tar
 
 Command& Command::choice(const std::string& names, std::string& target, const std::vector<std::string>& choices,
                          const std::string& help) {
-  const auto check = [names, choices](const std::string& text) {
-    if (std::find(choices.begin(), choices.end(), text) != choices.end()) return std::string();
-    return fmt::format("{} is '{}'; allowed are {}", first_flag(names), text, fmt::join(choices, ", "));
-  };
-  last_ = app_->add_option(names, target, with_default(help, target))
+  // No CLI::Validator: its messages name the option a second time.
+  last_ = app_->add_option_function<std::string>(
+                  names,
+                  [names, choices, &target](const std::string& text) {
+                    if (std::find(choices.begin(), choices.end(), text) == choices.end())
+                      throw CLI::ValidationError(fmt::format("{} is '{}'; allowed are {}", first_flag(names), text,
+                                                             fmt::join(choices, ", ")));
+                    target = text;
+                  },
+                  with_default(help, target))
               ->type_name(fmt::format("{{{}}}", fmt::join(choices, ",")));
-  last_->check(CLI::Validator(check, "", "choice"));
   return *this;
 }
 

@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "cli/app.h"
 #include "core/file_map.h"
+#include "format/convert.h"
+#include "format/gguf_writer.h"
 
 namespace crest::cli {
 namespace {
@@ -32,6 +35,23 @@ Result<std::string> input_text(const std::optional<std::string>& text, const std
   if (file && *file != "-") return core::read_file(*file, kMaxInputBytes);
   if (!file && ::isatty(0) == 1) return usage_error("no input: give -p TEXT, -f FILE, or pipe it in");
   return read_standard_input();
+}
+
+Status refuse_overwriting(std::span<const std::filesystem::path> outputs, const format::ModelFile& model,
+                          std::span<const std::filesystem::path> other_inputs) {
+  auto inputs = format::input_files(model);
+  inputs.insert(inputs.end(), other_inputs.begin(), other_inputs.end());
+  std::vector<std::filesystem::path> seen;
+  for (const auto& output : outputs) {
+    if (output.empty()) continue;
+    CREST_RETURN_IF_ERROR(format::refuse_same_file(output, inputs));
+    std::error_code code;
+    const auto absolute = std::filesystem::weakly_canonical(std::filesystem::absolute(output, code), code);
+    if (std::find(seen.begin(), seen.end(), absolute) != seen.end())
+      return usage_error("{}: would be written twice", output.string());
+    seen.push_back(absolute);
+  }
+  return {};
 }
 
 }  // namespace crest::cli

@@ -4,15 +4,20 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <iterator>
+
 namespace crest::cli {
 namespace {
 
 engine::CancelToken cancel_token;
-struct sigaction previous_action;
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+struct sigaction previous_actions[std::size(kSignals)];
+volatile sig_atomic_t termination = 0;
 termios terminal_state;
 bool terminal_known = false;
 
-void on_interrupt(int) {
+void on_interrupt(int signal) {
+  if (signal != SIGINT) termination = 1;
   if (cancel_token.cancelled()) {
     if (terminal_known) ::tcsetattr(0, TCSANOW, &terminal_state);
     static constexpr char kNewLine = '\n';
@@ -43,10 +48,18 @@ InterruptGuard::InterruptGuard() {
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   ::sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, &previous_action);
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    ::sigaction(kSignals[i], nullptr, &previous_actions[i]);
+    // nohup has a hang-up ignored on purpose. (Scripts start background jobs without SIGINT, yet do send it.)
+    if (kSignals[i] != SIGHUP || previous_actions[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
-InterruptGuard::~InterruptGuard() { ::sigaction(SIGINT, &previous_action, nullptr); }
+InterruptGuard::~InterruptGuard() {
+  for (size_t i = 0; i < std::size(kSignals); ++i) ::sigaction(kSignals[i], &previous_actions[i], nullptr);
+}
+
+bool InterruptGuard::terminated() { return termination != 0; }
 
 const engine::CancelToken& InterruptGuard::token() { return cancel_token; }
 void InterruptGuard::clear() { cancel_token.reset(); }

@@ -4,8 +4,8 @@
 
 namespace crest::cli {
 
-/// While one of these exists, the first Ctrl-C cancels the token and the second ends the program with code 130 at once,
-/// the terminal as it was found.
+/// While one of these exists, the first Ctrl-C (or SIGTERM, SIGHUP) cancels the token and the second ends the program
+/// with code 130 at once, the terminal as it was found.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -15,6 +15,8 @@ class InterruptGuard {
 
   static const engine::CancelToken& token();
   static bool interrupted() { return token().cancelled(); }
+  /// Asked to end, not only to stop what is going on: SIGTERM or SIGHUP came.
+  static bool terminated();
   /// The interrupt was dealt with: the next Ctrl-C is a first one again.
   static void clear();
 };

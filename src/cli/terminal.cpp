@@ -18,10 +18,12 @@ namespace {
 constexpr auto kFirstDraw = std::chrono::milliseconds(300);
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 
-bool colour_allowed() {
+bool terminal_has_escapes() {
   const auto term = core::env("TERM");
-  return !core::env("NO_COLOR") && term && *term != "dumb";
+  return term && *term != "dumb";
 }
+
+bool colour_allowed() { return !core::env("NO_COLOR") && terminal_has_escapes(); }
 
 bool stdout_failed = false;
 
@@ -102,7 +104,7 @@ std::string human_bytes(uint64_t bytes) {
 ProgressBar::ProgressBar(std::string label, Unit unit)
     : label_(std::move(label)),
       unit_(unit),
-      enabled_(stderr_is_terminal()),
+      enabled_(stderr_is_terminal() && terminal_has_escapes()),
       start_(std::chrono::steady_clock::now()),
       last_(start_) {}
 

@@ -31,6 +31,11 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
   std::error_code code;
   if (std::filesystem::is_directory(path, code))
     return make_error(ErrorCode::kInvalidArgument, "{}: is a directory, expected a file name", path.string());
+  // The rename would put a file in the place of a device or a pipe.
+  if (std::filesystem::exists(path, code) && !std::filesystem::is_regular_file(path, code))
+    return make_error(ErrorCode::kInvalidArgument, "{}: is a {}, which cannot be replaced by a file", path.string(),
+                      std::filesystem::is_fifo(path, code) || std::filesystem::is_socket(path, code) ? "pipe or socket"
+                                                                                                       : "device");
   AtomicFile file;
   // A symbolic link keeps pointing where it did: its target is replaced.
   file.path_ = std::filesystem::is_symlink(path, code) ? std::filesystem::weakly_canonical(path, code) : path;

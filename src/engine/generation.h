@@ -57,6 +57,12 @@ struct Timings {
   double first_token_seconds = 0;  // from the call to the first token
 
   int64_t evaluated_tokens() const { return prompt_tokens - cached_tokens; }
+  /// Of the tokens behind the first, which comes from the prompt's evaluation; 0 with fewer than two.
+  double generated_per_second() const {
+    return generated_tokens > 1 && generation_seconds > 0
+               ? static_cast<double>(generated_tokens - 1) / generation_seconds
+               : 0;
+  }
 };
 
 struct Generation {

@@ -8,6 +8,7 @@
 #include "format/quantize_mix.h"
 #include "format/vocab_metadata.h"
 #include "tensor/quant.h"
+#include "text/tokenizer.h"
 
 namespace crest::format {
 namespace {
@@ -108,6 +109,9 @@ std::vector<fs::path> input_files(const ModelFile& model) {
 Result<Metadata> converted_metadata(const ModelFile& folder) {
   Metadata metadata = folder.metadata();
   CREST_TRY(const text::VocabData vocab, folder.vocab());
+  // What no tokenizer can be made of is found now, not when the written file is used.
+  if (auto usable = text::Tokenizer::create(vocab); !usable.ok())
+    return std::move(usable).error().with_context(folder.path().string());
   CREST_TRY(const std::string tokenizer, core::read_file(folder.path() / "tokenizer.json", kMaxTokenizerBytes));
   if (auto status = vocab_to_metadata(vocab, tokenizer, metadata); !status.ok())
     return std::move(status).error().with_context(folder.path().string());

@@ -34,7 +34,9 @@ void add_totals(InspectReport& report) {
     report.tensor_bytes += tensor.bytes;
   }
   for (auto& [name, total] : totals) report.types.push_back(std::move(total));
-  std::ranges::stable_sort(report.types, std::ranges::greater{}, &InspectReport::TypeTotal::bytes);
+  std::ranges::sort(report.types, [](const auto& a, const auto& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.dtype < b.dtype;
+  });
 }
 
 Result<InspectReport> inspect_gguf(const fs::path& path) {

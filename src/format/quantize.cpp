@@ -30,7 +30,7 @@ Status check_inputs(const ModelFile& model, const std::vector<QuantChoice>& choi
     if (is_lossy(tensor.dtype) && !is_plain(choice.dtype) && !options.allow_requantize) {
       return make_error(ErrorCode::kInvalidArgument,
                         "tensor {} is {} already; quantising it again to {} loses twice: start from an unquantised "
-                        "model or allow requantising",
+                        "model, or allow it (--allow-requantize)",
                         tensor.name, tensor::name(tensor.dtype), tensor::name(choice.dtype));
     }
     const Imatrix::Entry* entry = options.imatrix != nullptr ? options.imatrix->find(tensor.name) : nullptr;
@@ -227,7 +227,9 @@ Result<QuantizeReport> quantize_file(const std::filesystem::path& input, const s
                                      std::string_view type, const QuantizeOptions& options, core::ThreadPool& pool) {
   CREST_TRY(const QuantMix* mix, find_quant_mix(type));
   CREST_TRY(const auto model, ModelFile::open(input, {.as_converted = true}));
-  CREST_RETURN_IF_ERROR(refuse_same_file(output, input_files(*model)));
+  auto inputs = input_files(*model);
+  if (options.imatrix != nullptr && !options.imatrix_name.empty()) inputs.emplace_back(options.imatrix_name);
+  CREST_RETURN_IF_ERROR(refuse_same_file(output, inputs));
   CREST_TRY(const auto choices,
             choose_quant_types(model->metadata(), model->tensors(), *mix, options.imatrix != nullptr));
   if (auto status = check_inputs(*model, choices, options); !status.ok()) {

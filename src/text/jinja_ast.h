@@ -105,9 +105,18 @@ struct Stmt {
 
 /// A parsed template and the constants its nodes point to.
 struct Tree {
+  std::vector<std::unique_ptr<StringObject>> constants;  // first: they outlive the nodes, which look at them as they go
+  std::vector<std::string> names;                        // variables by number
   Body body;
-  std::vector<std::string> names;  // variables by number
-  std::vector<std::unique_ptr<StringObject>> constants;
+
+  Tree() = default;
+  Tree(Tree&&) = default;
+  Tree& operator=(Tree&& other) noexcept {
+    constants.swap(other.constants);
+    names.swap(other.names);
+    body.swap(other.body);
+    return *this;
+  }
 };
 
 }  // namespace crest::text::jinja

@@ -15,7 +15,9 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST(Tokenize, IdsTextAndBack) {
   const Outcome o = shell("\"$crest\" tokenize -m \"$model\" -p 'import os, the volcano' --json");
   EXPECT_EQ(Json::parse(o.out), Json({{"ids", {2047, 2262, 11, 273, 4078, 2407, 78}}})) << o.err;
-  EXPECT_EQ(shell("\"$crest\" tokenize -m \"$model\" --decode --ids 2047,2262").out, "import os");
+  for (const char* ids : {"--ids 2047,2262", "2047,2262", "-p '2047 2262'"})
+    EXPECT_EQ(shell(std::string("\"$crest\" tokenize -m \"$model\" --decode ") + ids).out, "import os") << ids;
+  EXPECT_EQ(shell("\"$crest\" tokenize -m \"$model\" 2047,2262").exit_code, 2);
   EXPECT_EQ(shell("\"$crest\" tokenize -m \"$model\" -p '<|im_end|>' --special --json").out, "{\"ids\":[8185]}\n");
   EXPECT_NE(shell("\"$crest\" tokenize -m \"$model\" -p '<|im_end|>' --json").out, "{\"ids\":[8185]}\n");
 }
@@ -62,6 +64,30 @@ TEST(Quantize, NeverWritesOverItsInput) {
       "for out in a.gguf hard.gguf soft.gguf ./x/../a.gguf; do mkdir -p x; \"$crest\" quantize --allow-requantize a.gguf $out Q4_0 2>/dev/null; echo $?; done\n"
       "[ \"$before\" = \"$(sha256sum < a.gguf)\" ] && echo unchanged; rm -rf a.gguf hard.gguf soft.gguf x");
   EXPECT_EQ(o.out, "1\n1\n1\n1\nunchanged\n");
+}
+
+// The same for everything else that a command reads, and for outputs that would replace one another.
+TEST(Outputs, NeverReplaceWhatTheCommandReads) {
+  const Outcome o = shell(
+      "ln -s \"$model\" m.gguf; ln -s m.gguf link; echo 1,2 > ids; yes 'a volcano is a mountain' | head -20 > t.txt\n"
+      "imatrix='imatrix -m m.gguf -f t.txt --chunks 1 --row-tokens 8 -o'; \"$crest\" $imatrix i.gguf 2>/dev/null\n"
+      "before=$(cat * | sha256sum)\n"
+      "for command in \"$imatrix t.txt\" \"$imatrix link\" 'logits -m m.gguf --ids 1,2 -o m.gguf' \\\n"
+      "  'logits -m m.gguf --ids ids -o ids' 'logits -m m.gguf --ids 1,2 -o l.npy --hidden m.gguf' \\\n"
+      "  'quantize --allow-requantize m.gguf i.gguf Q4_0 --imatrix i.gguf'; do\n"
+      "  \"$crest\" $command 2>&1 | grep -c 'is the same file as the input'; done\n"
+      "[ \"$before\" = \"$(cat * | sha256sum)\" ] && echo unchanged");
+  EXPECT_EQ(o.out, "1\n1\n1\n1\n1\n1\nunchanged\n");
+  const Outcome twice = shell("\"$crest\" logits -m \"$model\" --ids 1,2 -o l.npy --hidden ./l.npy; echo $?; ls");
+  EXPECT_EQ(twice.out, "2\n") << twice.err;
+  const Outcome chat = shell("cp \"$model\" m.gguf; printf '/save m.gguf\\n' | \"$crest\" chat -m m.gguf; cmp m.gguf \"$model\" && echo unchanged");
+  EXPECT_EQ(chat.out, "unchanged\n") << chat.err;
+}
+
+// Renaming over a device replaces it by a file; a test of the rule with a pipe stands for both.
+TEST(Outputs, DevicesAndPipesAreRefused) {
+  const Outcome o = shell("mkfifo pipe; \"$crest\" quantize --allow-requantize \"$model\" pipe Q4_0; echo $?; [ -p pipe ] && echo still a pipe");
+  EXPECT_EQ(o.out, "1\nstill a pipe\n") << o.err;
 }
 
 TEST(Quantize, FailuresLeaveNoFile) {

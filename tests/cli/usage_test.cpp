@@ -41,8 +41,8 @@ TEST(Usage, WrongFlagsGiveExitCode2AndAHint) {
     const char* arguments;
     const char* part;
   };
-  for (const auto& [arguments, part] : {Case{"run --modle x", "did you mean '--model'?"}, {"rnu", "did you mean 'run'?"}, {"run", "--model"}, {"run -m x -p a --temp hot", "--temp"},
-                                        {"run -m x -p a --top-p 2", "from 0 to 1"}, {"run -m x -p a -t -3", "--threads"}, {"run -m x -p a --kv-type q4", "allowed are f32, f16, bf16, q8"},
+  for (const auto& [arguments, part] : {Case{"run --modle x", "did you mean '--model'?"}, {"rnu", "did you mean 'run'?"}, {"run", "--model"}, {"run -m x -p a --temp hot", "error: --temp is 'hot'"},
+                                        {"run -m x -p a --top-p 2", "from 0 to 1"}, {"run -m x -p a -t -3", "--threads"}, {"run -m x -p a --kv-type q4", "error: --kv-type is 'q4'; allowed are f32, f16, bf16, q8"},
                                         {"run -m x -p a -f b", "not both"}, {"run -m x -p a --logit-bias 5", "ID=NUMBER"}, {"--completion tcsh", "bash, zsh, fish"},
                                         {"quantize a b Q9_9", "Q4_K_M"}, {"make-model --like gpt-9 -o x", "qwen3-0.6b"}, {"bench -m x -p 1,a", "-p is '1,a'"}, {"run -m x -p a -n 1e3", "whole number"}}) {
     const Outcome o = shell(std::string("\"$crest\" ") + arguments);

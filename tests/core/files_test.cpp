@@ -58,6 +58,34 @@ TEST(AtomicFile, AppearsOnlyWhenCommitted) {
   EXPECT_EQ(*text, "0ab3" + std::string(3 << 20, 'y') + std::string(5, '\0'));
 }
 
+// Renaming over a device or a pipe would destroy it and report success.
+TEST(AtomicFile, ReplacesNothingButFiles) {
+  const TemporaryFolder folder;
+  const auto fifo = folder.path() / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::filesystem::create_symlink(fifo, folder.path() / "link");
+  for (const auto& [path, word] :
+       {std::pair{fifo, "pipe"}, {folder.path() / "link", "pipe"}, {folder.path(), "directory"}}) {
+    const auto file = AtomicFile::create(path);
+    ASSERT_FALSE(file.ok()) << path;
+    EXPECT_NE(file.error().message.find(word), std::string::npos) << file.error().message;
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
+}
+
+TEST(AtomicFile, LinkKeepsPointingAtTheNewFile) {
+  const TemporaryFolder folder;
+  const auto target = folder.write("target", "old");
+  std::filesystem::create_symlink(target, folder.path() / "link");
+  auto file = AtomicFile::create(folder.path() / "link");
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->write("new").ok());
+  ASSERT_TRUE(file->commit().ok());
+  EXPECT_EQ(*read_file(target, 100), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link"));
+}
+
 TEST(AtomicFile, MissingFolderIsAnError) {
   const auto file = AtomicFile::create("/nonexistent-folder/file");
   ASSERT_FALSE(file.ok());

@@ -234,6 +234,22 @@ TEST(Convert, WrongArguments) {
   EXPECT_NE(file.error().message.find("is not a folder"), std::string::npos);
 }
 
+// Merges that were not read make every byte a token, and nobody notices until the written file is used.
+TEST(Convert, VocabularyThatNoTokenizerCanUse) {
+  HfBuilder b = make_llama();
+  const TemporaryFolder folder;
+  write(b, folder);
+  std::string tokenizer = *core::read_file(folder.path() / "tokenizer.json", 1 << 20);
+  const auto at = tokenizer.find("\"merges\":[");
+  ASSERT_NE(at, std::string::npos);
+  tokenizer.replace(at, tokenizer.find(']', at) + 1 - at, "\"merges\":[]");
+  folder.write("tokenizer.json", tokenizer);
+  const auto report = convert(folder.path(), folder.path() / "o", {}, pool());
+  ASSERT_FALSE(report.ok());
+  EXPECT_NE(report.error().message.find("no merges"), std::string::npos) << report.error().message;
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "o"));
+}
+
 // A value that the type cannot hold says where it is.
 TEST(Convert, NanNamesTensorAndRow) {
   HfBuilder b = make_llama();

@@ -35,7 +35,7 @@ TEST(MoeRouter, IsSoftmaxTopKWithTheLowestIndexFirst) {
         const float* row = logits.data() + t * experts;
         std::vector<int64_t> order(static_cast<size_t>(experts));
         std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return row[a] > row[b]; });
+        std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return row[a] != row[b] ? row[a] > row[b] : a < b; });
         double all = 0, chosen = 0;
         for (int64_t e = 0; e < experts; ++e) all += std::exp(double{row[e]});
         for (int64_t k = 0; k < top_k; ++k) chosen += std::exp(double{row[order[static_cast<size_t>(k)]]});
