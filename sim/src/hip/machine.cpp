@@ -179,11 +179,13 @@ hipError_t Machine::wait(std::unique_lock<std::mutex>& lock, const Mark& mark) {
 }
 
 hipError_t Machine::wait_all(std::unique_lock<std::mutex>& lock, int device) {
-  std::vector<Mark> marks;
-  for (const auto& s : devices[static_cast<size_t>(device)]->streams) marks.push_back(s->last);
+  std::vector<std::pair<std::shared_ptr<Stream>, Mark>> marks;
+  for (const auto& s : devices[static_cast<size_t>(device)]->streams) marks.emplace_back(s, s->last);
   hipError_t first = hipSuccess;
-  for (const Mark& mark : marks)
-    if (hipError_t e = wait(lock, mark); first == hipSuccess) first = e;
+  for (const auto& [stream, mark] : marks) {
+    hipError_t e = wait(lock, mark);
+    if (first == hipSuccess && !stream->closing) first = e;  // a destroyed stream takes its error with it
+  }
   return first;
 }
 

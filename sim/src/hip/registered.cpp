@@ -95,9 +95,13 @@ size_t zstd_frame_bytes(const uint8_t* p) {
 }
 
 size_t compressed_bytes(const uint8_t* p) {
-  uint16_t version = read<uint16_t>(p + 4);
-  if (version == 1) return read<uint16_t>(p + 6) == 1 ? 20 + zstd_frame_bytes(p + 20) : 0;
-  return version == 2 ? read<uint32_t>(p + 8) : read<uint64_t>(p + 8);
+  uint16_t version = read<uint16_t>(p + 4), method = read<uint16_t>(p + 6);
+  if (version == 2) return read<uint32_t>(p + 8);
+  if (version != 1) return read<uint64_t>(p + 8);
+  if (method == 1) return 20 + zstd_frame_bytes(p + 20);
+  // A zlib stream ends itself; this is the most that it can take.
+  uint32_t plain = read<uint32_t>(p + 8);
+  return 20 + plain + plain / 1000 + 64;
 }
 
 /// Managed variables: one copy for all devices; the module's own variable holds its address.

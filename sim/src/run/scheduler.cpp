@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "crest_sim/progress.h"
 #include "run/fault.h"
 #include "run/levels.h"
 
@@ -34,7 +35,11 @@ class FanOut : public WorkgroupObserver {
   std::vector<std::unique_ptr<WorkgroupObserver>>& targets_;
 };
 
+std::atomic<uint64_t> finished{0};
+
 }  // namespace
+
+uint64_t finished_workgroups() { return finished.load(std::memory_order_relaxed); }
 
 Scheduler::Scheduler(LaunchContext& context, const LaunchConfig& config, const Kernel& kernel, const Instruction* code,
                      std::shared_ptr<const AllocationTable> memory, uint32_t scratch_bytes)
@@ -284,6 +289,7 @@ void Scheduler::finish(Resident& resident) {
   for (size_t k = 0; k < resident.observers.size(); ++k)
     config_.observers[k]->end_workgroup(resident.workgroup, std::move(resident.observers[k]));
   resident.observers.clear();
+  finished.fetch_add(1, std::memory_order_relaxed);
 }
 
 /// The first workgroup's fault wins, so that the report does not depend on the threads either.

@@ -1,0 +1,26 @@
+// Raw and .npy files.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/values.h"
+
+namespace crest_sim::cli {
+
+Result<std::vector<uint8_t>> read_file(const std::string& path);
+/// Through a temporary file beside it: a reader sees the old file or the whole new one.
+Status write_file(const std::string& path, std::span<const uint8_t> bytes);
+
+struct Array {
+  std::vector<uint8_t> bytes;
+  std::optional<Type> type;  ///< of .npy files
+};
+
+/// A .npy file (recognised by its content) or raw bytes.
+Result<Array> read_array(const std::string& path);
+/// As .npy if the name ends so, otherwise raw. numpy has no bf16 and fp8: they are written as u16 and u8.
+Status write_array(const std::string& path, Format format, std::span<const uint8_t> bytes);
+
+}  // namespace crest_sim::cli
