@@ -1,5 +1,5 @@
 // Greedy continuations for tests/oracle/llama_cpp_greedy.py: reads lines {"text": ..., "ids": [...] or null, "count":
-// n}, writes lines {"prompt": ids, "ids": [...], "top": [[id, logit, id, logit], ...]}.
+// n}, writes lines {"prompt": ids, "ids": [...], "top": [[id, logit, id, logit, ...], ...]}: the 10 best of each step.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -27,12 +27,16 @@ Result<json> continue_greedily(Engine& engine, const json& request) {
   for (int i = 0; i < request["count"].get<int>(); ++i) {
     const crest::engine::StepItem item{.sequence = sequence.get(), .tokens = ids, .logits = logits.data()};
     CREST_RETURN_IF_ERROR(engine.step({&item, 1}));
-    const auto top = crest::ops::top_logprobs(logits, 2);
+    const auto top = crest::ops::top_logprobs(logits, 10);
     if (!top.ok()) return top.error();
-    const auto logit = [&](size_t rank) { return logits[static_cast<size_t>((*top)[rank].token)]; };
+    json best = json::array();
+    for (const auto& entry : *top) {
+      best.push_back(entry.token);
+      best.push_back(logits[static_cast<size_t>(entry.token)]);
+    }
     ids = {(*top)[0].token};
     answer["ids"].push_back(ids[0]);
-    answer["top"].push_back({ids[0], logit(0), (*top)[1].token, logit(1)});
+    answer["top"].push_back(std::move(best));
     if (engine.tokenizer().is_end_of_generation(ids[0])) break;
   }
   return answer;
