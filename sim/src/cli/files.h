@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "cli/values.h"
+#include "report/output_file.h"
 
 namespace crest_sim::cli {
 
 Result<std::vector<uint8_t>> read_file(const std::string& path);
-/// Through a temporary file beside it: a reader sees the old file or the whole new one.
-Status write_file(const std::string& path, std::span<const uint8_t> bytes);
 
 struct Array {
   std::vector<uint8_t> bytes;

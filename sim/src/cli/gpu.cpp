@@ -11,11 +11,13 @@ namespace {
 /// The calls that are needed, from the library.
 struct Hip {
 #define CREST_SIM_CALL(name) decltype(&::name) name = nullptr;
-#define CREST_SIM_CALLS(X)                                                                                             \
-  X(hipInit)                                                                                                           \
-  X(hipMemcpyHtoD)                                                                                                     \
-  X(hipMemcpyDtoH) X(hipFree) X(hipModuleLoadData) X(hipModuleUnload) X(hipModuleGetFunction) X(hipModuleLaunchKernel) \
-      X(hipDeviceSynchronize) X(hipGetErrorString) X(hipGetDevicePropertiesR0600)
+#define CREST_SIM_CALLS(X)                                                                                         \
+  X(hipInit)                                                                                                       \
+  X(hipMemcpyHtoD)                                                                                                 \
+  X(hipMemcpyDtoH)                                                                                                 \
+  X(hipFree)                                                                                                       \
+  X(hipModuleLoadData) X(hipModuleUnload) X(hipModuleGetFunction) X(hipModuleLaunchKernel) X(hipDeviceSynchronize) \
+      X(hipGetErrorString) X(hipGetDevicePropertiesR0600)
   CREST_SIM_CALLS(CREST_SIM_CALL)
 #undef CREST_SIM_CALL
   hipError_t (*hipMalloc)(void**, size_t) = nullptr;

@@ -1,10 +1,13 @@
 #include "hip/machine.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+
+#include "report/output_file.h"
 
 namespace crest_sim::hip {
 namespace {
@@ -55,7 +58,9 @@ Machine* Machine::get() {
       return static_cast<Machine*>(nullptr);
     }
     std::atexit([] {
-      if (!is_worker) Machine::get()->drain();
+      if (is_worker) return;
+      Machine::get()->drain();
+      Machine::get()->write_report();
     });
     return m;
   }();
@@ -66,6 +71,8 @@ Status Machine::start() {
   auto read = options_from_environment();
   if (!read) return Error{read.error()};
   options = *read;
+  if (!options.report_file.empty())
+    profile = std::make_unique<Profile>(ProfileOptions{options.follow_approximate, true});
   auto memory_made = Memory::create();
   if (!memory_made) return Error{memory_made.error()};
   memory = *memory_made;
@@ -84,6 +91,16 @@ Status Machine::start() {
     devices.push_back(std::move(state));
   }
   return Unit{};
+}
+
+void Machine::write_report() const {
+  if (!profile) return;
+  // Several processes may share the setting: %p stands for the process.
+  std::string path = options.report_file;
+  if (size_t at = path.find("%p"); at != std::string::npos) path.replace(at, 2, fmt::format("{}", getpid()));
+  ProfileReport report = profile->report();
+  std::string text = path.ends_with(".json") ? report.to_json(true) : report.to_text();
+  if (auto s = write_file(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}); !s) explain(s.error());
 }
 
 DeviceState& Machine::current() { return *devices[static_cast<size_t>(this_thread().device)]; }

@@ -16,6 +16,7 @@
 
 #include "crest_sim/device.h"
 #include "crest_sim/hip/hip_runtime_api.h"
+#include "crest_sim/profile.h"
 #include "hip/options.h"
 
 namespace crest_sim::hip {
@@ -136,11 +137,14 @@ class Machine {
   hipError_t wait_all(std::unique_lock<std::mutex>& lock, int device);
   /// Waits for everything in all devices, without running the program's own functions any more.
   void drain();
+  /// Writes the report that CREST_SIM_REPORT asks for.
+  void write_report() const;
 
   std::mutex mutex;
   std::condition_variable changed;
   Options options;
   std::shared_ptr<Memory> memory;
+  std::unique_ptr<Profile> profile;  ///< if a report is wanted
   std::vector<std::unique_ptr<DeviceState>> devices;
   std::map<uint64_t, Buffer> buffers;  ///< by base address
   Handles<Stream> streams;

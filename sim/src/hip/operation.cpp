@@ -28,6 +28,7 @@ hipError_t launch(Machine& machine, const KernelOperation& k) {
   config.threads = machine.options.threads;
   config.strict_matrix = machine.options.strict_matrix;
   config.max_wave_instructions = machine.options.max_wave_instructions;
+  if (machine.profile) config.observers.push_back(machine.profile.get());
   {
     std::lock_guard lock(machine.mutex);
     config.visible_devices = d.visible;

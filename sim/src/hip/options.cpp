@@ -49,14 +49,17 @@ Status read_devices(std::vector<Arch>& out) {
 
 Result<Options> options_from_environment() {
   Options o;
-  uint64_t threads = 0, strict = 0, gib = 0;
-  for (const Status& s : {read_devices(o.devices), read_number("CREST_SIM_THREADS", 0, 1024, threads),
-                          read_number("CREST_SIM_STRICT_MATRIX", 0, 1, strict),
-                          read_number("CREST_SIM_MAX_INSTRUCTIONS", 0, ~uint64_t(0), o.max_wave_instructions),
-                          read_number("CREST_SIM_MEMORY_GIB", 1, 1024, gib)})
+  uint64_t threads = 0, strict = 0, follow = 0, gib = 0;
+  for (const Status& s :
+       {read_devices(o.devices), read_number("CREST_SIM_THREADS", 0, 1024, threads),
+        read_number("CREST_SIM_STRICT_MATRIX", 0, 1, strict), read_number("CREST_SIM_FOLLOW_APPROXIMATE", 0, 1, follow),
+        read_number("CREST_SIM_MAX_INSTRUCTIONS", 0, ~uint64_t(0), o.max_wave_instructions),
+        read_number("CREST_SIM_MEMORY_GIB", 1, 1024, gib)})
     if (!s) return Error{s.error()};
   o.threads = static_cast<int>(threads);
   o.strict_matrix = strict != 0;
+  o.follow_approximate = follow != 0;
+  if (const char* file = std::getenv("CREST_SIM_REPORT")) o.report_file = file;
   o.memory_bytes = gib << 30;
   return o;
 }
