@@ -41,13 +41,19 @@ std::string model_name(const engine::Engine& engine) {
 
 }  // namespace
 
-BenchReport::BenchReport(const engine::Engine& engine, const ModelOptions& options, std::string format)
-    : engine_(engine), options_(options), format_(std::move(format)) {}
+BenchReport::BenchReport(const engine::Engine& engine, const ModelOptions& options, std::string format,
+                         const ops::MachinePeaks& peaks)
+    : engine_(engine), options_(options), format_(std::move(format)), peaks_(peaks) {}
 
 void BenchReport::begin() {
   if (format_ != "md") return;
-  write_stdout("| model                          |       size |     params | backend    | threads |            test |                  t/s |\n");
-  write_stdout("| ------------------------------ | ---------: | ---------: | ---------- | ------: | --------------: | -------------------: |\n");
+  const std::string bytes = fmt::format("GB/s of {:.1f}", peaks_.read_gb_s);
+  const std::string operations = fmt::format("GOP/s of {:.0f} fp32, {:.0f} int8", peaks_.fp32_gflops, peaks_.int8_gops);
+  write_stdout(fmt::format("| {:<30} | {:>10} | {:>10} | {:<7} | {:>7} | {:>15} | {:>16} | {:>13} | {:>32} |\n",
+                           "model", "size", "params", "backend", "threads", "test", "t/s", bytes, operations));
+  write_stdout(
+      fmt::format("| {:-<30} | {:->9}: | {:->9}: | {:-<7} | {:->6}: | {:->14}: | {:->15}: | {:->12}: | {:->31}: |\n",
+                  "", "", "", "", "", "", "", "", ""));
   flush_stdout();
 }
 
@@ -75,6 +81,11 @@ nlohmann::ordered_json BenchReport::fields(const BenchResult& r) const {
           {"stddev_ts", rate.deviation},
           {"samples_ns", ns},
           {"samples_ts", ts},
+          {"weight_gb_s", static_cast<double>(r.work.weight_bytes) / time.mean * 1e-9},
+          {"gops", static_cast<double>(r.work.operations) / time.mean * 1e-9},
+          {"machine_read_gb_s", peaks_.read_gb_s},
+          {"machine_fp32_gflops", peaks_.fp32_gflops},
+          {"machine_int8_gops", peaks_.int8_gops},
           {"load_seconds", engine_.load_seconds()},
           {"peak_rss_bytes", peak_memory_bytes()}};
 }
@@ -85,8 +96,14 @@ void BenchReport::add(const BenchResult& r) {
     return;
   }
   const Spread rate = spread(rates(r));
-  write_stdout(fmt::format("| {:<30} | {:>10} | {:>8.2f} M | {:<10} | {:>7} | {:>15} | {:>20} |\n", model_name(engine_), human_bytes(engine_.model().weight_bytes()),
-                           static_cast<double>(engine_.model().parameters()) * 1e-6, "CPU", engine_.threads(), test_name(r), fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation)));
+  const double seconds = spread(r.seconds).mean;
+  write_stdout(
+      fmt::format("| {:<30} | {:>10} | {:>8.2f} M | {:<7} | {:>7} | {:>15} | {:>16} | {:>13.1f} | {:>32.0f} |\n",
+                  model_name(engine_), human_bytes(engine_.model().weight_bytes()),
+                  static_cast<double>(engine_.model().parameters()) * 1e-6, "CPU", engine_.threads(), test_name(r),
+                  fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation),
+                  static_cast<double>(r.work.weight_bytes) / seconds * 1e-9,
+                  static_cast<double>(r.work.operations) / seconds * 1e-9));
   flush_stdout();
 }
 

@@ -19,7 +19,8 @@ struct ModelOptions {
   bool explain = false;
 };
 
-void add_model_options(Command& command, ModelOptions& options);
+/// need_model: the command line without -m is an error.
+void add_model_options(Command& command, ModelOptions& options, bool need_model = true);
 
 /// Loads with a progress bar; Ctrl-C stops it.
 Result<std::unique_ptr<engine::Engine>> load_engine(const ModelOptions& options, engine::EngineOptions wanted = {});

@@ -92,10 +92,21 @@ std::string_view name(ChoiceReason reason) {
 }
 
 void KernelLog::record(std::string_view op, std::string_view kernel, std::string_view detail, ChoiceReason reason,
-                       int64_t nanoseconds) {
+                       int64_t nanoseconds, const KernelWork& work) {
   auto& entry = entries_[Key{std::string(op), std::string(kernel), std::string(detail), reason}];
   ++entry.calls;
   entry.nanoseconds += nanoseconds;
+  entry.work.weight_bytes += work.weight_bytes;
+  entry.work.operations += work.operations;
+}
+
+KernelWork KernelLog::total_work() const {
+  KernelWork total;
+  for (const auto& [key, entry] : entries_) {
+    total.weight_bytes += entry.work.weight_bytes;
+    total.operations += entry.work.operations;
+  }
+  return total;
 }
 
 void KernelOverrides::force(std::string_view op, std::vector<std::string> kernels) {

@@ -76,6 +76,12 @@ class Workspace {
 enum class ChoiceReason : uint8_t { kForced, kTuned, kPriority, kReference };
 std::string_view name(ChoiceReason reason);
 
+/// What linear layers do; other operators leave it zero.
+struct KernelWork {
+  int64_t weight_bytes = 0;  // read at least once
+  int64_t operations = 0;    // multiplications and additions
+};
+
 /// Which kernels ran, how often and for how long: what `--explain` prints. One log belongs to one context.
 class KernelLog {
  public:
@@ -89,11 +95,13 @@ class KernelLog {
   struct Entry {
     int64_t calls = 0;
     int64_t nanoseconds = 0;  // wall time of the launches
+    KernelWork work;
   };
 
   void record(std::string_view op, std::string_view kernel, std::string_view detail, ChoiceReason reason,
-              int64_t nanoseconds);
+              int64_t nanoseconds, const KernelWork& work = {});
   const std::map<Key, Entry>& entries() const { return entries_; }
+  KernelWork total_work() const;
   void clear() { entries_.clear(); }
 
  private:

@@ -33,6 +33,7 @@ struct Planned {
   LinearOperator::Choice choice;
   tensor::DType dtype = tensor::DType::kF32;
   int64_t cost = 0;
+  KernelWork work;
 };
 
 class LinearCall {
@@ -168,6 +169,7 @@ Status LinearCall::add_segments(const LinearTarget& target) {
   scratch_bytes_ = std::max(scratch_bytes_, (bytes + 63) / 64 * 64);
 
   const int64_t cost_before = total_cost_;
+  KernelWork work;
   const int64_t grain = choice.kernel->traits.row_grain;
   const int64_t out_stride = target.out_stride ? target.out_stride : w.rows;
   for (int64_t e = 0; e < experts(); ++e) {
@@ -192,20 +194,22 @@ Status LinearCall::add_segments(const LinearTarget& target) {
     segment.unit_cost = std::max<int64_t>(1, grain * w.cols / 32 * (count + 8));
     segment.cost_begin = total_cost_;
     total_cost_ += segment.units * segment.unit_cost;
+    work.weight_bytes += w.rows * w.row_bytes;
+    work.operations += 2 * w.rows * w.cols * count;
   }
-  planned_[planned_count_++] = {choice, w.dtype, total_cost_ - cost_before};
+  planned_[planned_count_++] = {choice, w.dtype, total_cost_ - cost_before, work};
   return {};
 }
 
 /// The targets of a call run together: each is given its share of the time by cost.
 void LinearCall::record(int64_t nanoseconds) const {
   for (int64_t i = 0; i < planned_count_; ++i) {
-    const auto& [choice, dtype, cost] = planned_[i];
+    const auto& [choice, dtype, cost, work] = planned_[i];
     choice.calls->fetch_add(1, std::memory_order_relaxed);
     if (context_.log == nullptr) continue;
     const double share = static_cast<double>(cost) / static_cast<double>(std::max<int64_t>(1, total_cost_));
     context_.log->record(kOp, choice.kernel->name, tensor::name(dtype), choice.reason,
-                         static_cast<int64_t>(static_cast<double>(nanoseconds) * share));
+                         static_cast<int64_t>(static_cast<double>(nanoseconds) * share), work);
   }
 }
 
