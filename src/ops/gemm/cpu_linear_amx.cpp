@@ -22,59 +22,64 @@ struct TileConfig {
   uint8_t rows[16] = {};
 };
 
-// Tiles: 0 and 3 hold sums (token x row, int32), 1 the activations (token x column), 2 the weights (step x row).
+/// Groups whose products are in flight together: their tile instructions do not wait for each other.
+constexpr int kAhead = 4;
+
+// Tiles: 0 to 3 hold sums (token x row, int32), 4 and 5 the activations (token x column), 6 and 7 the weights (step x
+// row).
 void configure(int steps) {
   TileConfig config;
-  for (const int sums : {0, 3}) config.row_bytes[sums] = 64, config.rows[sums] = kTileTokens;
-  config.row_bytes[1] = static_cast<uint16_t>(4 * steps), config.rows[1] = kTileTokens;
-  config.row_bytes[2] = 64, config.rows[2] = static_cast<uint8_t>(steps);
+  for (int sums = 0; sums < kAhead; ++sums) config.row_bytes[sums] = 64, config.rows[sums] = kTileTokens;
+  for (const int x : {4, 5}) config.row_bytes[x] = static_cast<uint16_t>(4 * steps), config.rows[x] = kTileTokens;
+  for (const int w : {6, 7}) config.row_bytes[w] = 64, config.rows[w] = static_cast<uint8_t>(steps);
   _tile_loadconfig(&config);
 }
 
-/// Integers of one group of columns into `out`. NOTE: tile numbers are part of the instruction, hence two copies.
-template <int kSteps, bool kOdd>
-[[gnu::always_inline]] inline void tile_dots(const QuantBlock& block, int group, const int8_t* x, int64_t stride,
-                                             int32_t (*out)[kRows]) {
-  _tile_loadd(1, x + 4 * kSteps * group, stride);
-  _tile_loadd(2, block.quants[0][kSteps * group], 64);
-  if constexpr (kOdd) {
-    _tile_zero(3);
-    _tile_dpbssd(3, 1, 2);
-    _tile_stored(3, out, 64);
-  } else {
-    _tile_zero(0);
-    _tile_dpbssd(0, 1, 2);
-    _tile_stored(0, out, 64);
+/// Integers of kAhead groups from `group` on, those that exist. NOTE: tile numbers are part of the instruction.
+template <int kSteps>
+[[gnu::always_inline]] inline void tile_dots(const QuantBlock& block, int group, int groups, const int8_t* x,
+                                             int64_t stride, int32_t (*out)[kTileTokens][kRows]) {
+#define CREST_TILE(sums, a, b)                                    \
+  if (group + sums < groups) {                                    \
+    _tile_zero(sums);                                             \
+    _tile_loadd(a, x + 4 * kSteps * (group + sums), stride);      \
+    _tile_loadd(b, block.quants[0][kSteps * (group + sums)], 64); \
+    _tile_dpbssd(sums, a, b);                                     \
+    _tile_stored(sums, out[sums], 64);                            \
   }
+  CREST_TILE(0, 4, 6)
+  CREST_TILE(1, 5, 7)
+  CREST_TILE(2, 4, 6)
+  CREST_TILE(3, 5, 7)
+#undef CREST_TILE
 }
 
-/// 16 tokens and one panel over the groups of a block. The tile unit is one group ahead of the vector unit.
+/// 16 tokens and one panel over the groups of a block. NOTE: a tile leaves its register only through memory, and a load
+/// right behind that store waits for it; so the tile unit works kAhead groups ahead of the vector unit.
 template <int kSteps, bool kOffsets>
 [[gnu::noinline]] void multiply_tile(const QuantBlock& block, int groups, const int8_t* quants, int64_t stride,
                                      const QuantTile* const* x, float (*out)[kRows]) {
-  alignas(64) int32_t dots[2][kTileTokens][kRows];
+  alignas(64) int32_t dots[2][kAhead][kTileTokens][kRows];
   __m512 sums[kTileTokens];
 #pragma GCC unroll 16
   for (int t = 0; t < kTileTokens; ++t) sums[t] = _mm512_load_ps(out[t]);
-  const auto scale_and_add = [&](int group, const int32_t (*from)[kRows]) __attribute__((always_inline)) {
-    const __m512 scale = _mm512_load_ps(block.scale[group]);
+  tile_dots<kSteps>(block, 0, groups, quants, stride, dots[0]);
+  for (int first = 0; first < groups; first += kAhead) {
+    const int half = first / kAhead % 2;
+    tile_dots<kSteps>(block, first + kAhead, groups, quants, stride, dots[1 - half]);
+    for (int i = 0; i < kAhead && first + i < groups; ++i) {
+      const int group = first + i;
+      const __m512 scale = _mm512_load_ps(block.scale[group]);
 #pragma GCC unroll 16
-    for (int t = 0; t < kTileTokens; ++t) {
-      const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_load_si512(from[t])), scale);
-      sums[t] = _mm512_fmadd_ps(product, _mm512_set1_ps(x[t]->scales[group * kSteps / 8]), sums[t]);
-      if constexpr (kOffsets) {
-        const float* activations = kSteps == 8 ? x[t]->sums32 : x[t]->sums16;
-        sums[t] = _mm512_fmadd_ps(_mm512_load_ps(block.offset[group]), _mm512_set1_ps(activations[group]), sums[t]);
+      for (int t = 0; t < kTileTokens; ++t) {
+        const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_load_si512(dots[half][i][t])), scale);
+        sums[t] = _mm512_fmadd_ps(product, _mm512_set1_ps(x[t]->scales[group * kSteps / 8]), sums[t]);
+        if constexpr (kOffsets) {
+          const float* activations = kSteps == 8 ? x[t]->sums32 : x[t]->sums16;
+          sums[t] = _mm512_fmadd_ps(_mm512_load_ps(block.offset[group]), _mm512_set1_ps(activations[group]), sums[t]);
+        }
       }
     }
-  };
-  tile_dots<kSteps, false>(block, 0, quants, stride, dots[0]);
-  for (int group = 0; group < groups; group += 2) {
-    if (group + 1 < groups) tile_dots<kSteps, true>(block, group + 1, quants, stride, dots[1]);
-    scale_and_add(group, dots[0]);
-    if (group + 1 >= groups) break;
-    if (group + 2 < groups) tile_dots<kSteps, false>(block, group + 2, quants, stride, dots[0]);
-    scale_and_add(group + 1, dots[1]);
   }
 #pragma GCC unroll 16
   for (int t = 0; t < kTileTokens; ++t) _mm512_store_ps(out[t], sums[t]);
