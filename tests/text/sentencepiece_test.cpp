@@ -105,7 +105,8 @@ TEST(SentencePiece, ScoresMadeFromMergesGiveTheSameIds) {
     set_gguf_pretokenizer(gguf, "default");
     set_space_prefix(gguf, json.add_space_prefix);
     const Tokenizer by_merges = Tokenizer::create(json).value(), by_scores = Tokenizer::create(gguf).value();
-    for (const auto& text : nlohmann::json::parse(read_test_file("cases.json"))["texts"]) {
+    const auto cases = nlohmann::json::parse(read_test_file("cases.json"));
+    for (const auto& text : cases["texts"]) {
       const auto string = text.get<std::string>();
       EXPECT_EQ(ids_of(by_scores, string, kParseSpecial), ids_of(by_merges, string, kParseSpecial))
           << name << ": " << string;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -53,7 +54,7 @@ class Guarded {
     std::memset(bytes_.data(), kPattern, bytes_.size());
     std::memset(bytes_.data() + kGuard, 0xff, static_cast<size_t>(count_) * sizeof(T));
   }
-  void fill(const std::vector<T>& values) { std::memcpy(data(), values.data(), values.size() * sizeof(T)); }
+  void fill(const std::vector<T>& values) { std::copy(values.begin(), values.end(), data()); }
   std::vector<T> values() const { return std::vector<T>(data(), data() + count_); }
   /// False when something wrote outside.
   bool intact() const {

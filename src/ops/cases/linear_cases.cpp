@@ -28,8 +28,10 @@ void linear_case(Cases& cases, DType dtype, int64_t tokens, int64_t rows, int64_
                if (prepared->empty()) {
                  CREST_TRY(*prepared, prepare_weight(*raw, {}));
                }
-               const bool plain = !context.overrides->forced("linear").empty() &&
-                                  context.overrides->forced("linear")[0] == "reference";
+               const KernelOverrides& overrides =
+                   context.overrides != nullptr ? *context.overrides : KernelOverrides::from_environment();
+               const auto& forced = overrides.forced("linear");
+               const bool plain = !forced.empty() && forced[0] == "reference";
                return linear({.x = x, .tokens = tokens, .in_features = cols},
                              {.weight = plain ? raw : prepared.get(), .out = out, .bias = bias}, context);
              });
