@@ -73,7 +73,7 @@ void add_tokenize_command(Application& application) {
       .flag("--special", o->special, "Control tokens spelled in the text become control tokens")
       .flag("--add-bos", o->add_bos, "Add the tokens that the model wants in front of and behind a prompt")
       .flag("--decode", o->decode, "Turn ids into text")
-      .optional_positional("ids", o->list, "Ids for --decode: 1,2,3")
+      .optional_positional("list", o->list, "Ids for --decode: 1,2,3")
       .flag("--json", o->json, "Print {\"ids\": [...]} or {\"text\": ...}");
 }
 

@@ -135,7 +135,7 @@ Status BpeModel::build_scored(const VocabData& vocab) {
   uint32_t rank = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     if (i > 0 && vocab.scores[order[i]] != vocab.scores[order[i - 1]]) rank = static_cast<uint32_t>(i);
-    score_ranks_[order[i]] = rank;
+    score_ranks_[order[i]] = vocab.scores[order[i]] <= kUnmergedScore ? MergeResult{}.rank : rank;
   }
   return {};
 }
@@ -226,7 +226,9 @@ MergeResult BpeModel::merge_of(std::string_view piece, const Symbol& left, const
     return merges_.find(left.id, right.id);
   }
   const TokenId id = find_piece(piece.substr(left.begin, left.length + right.length));
-  return id == kNoToken ? MergeResult{} : MergeResult{score_ranks_[static_cast<size_t>(id)], id};
+  if (id == kNoToken) return {};
+  const uint32_t rank = score_ranks_[static_cast<size_t>(id)];
+  return rank == MergeResult{}.rank ? MergeResult{} : MergeResult{rank, id};
 }
 
 size_t BpeModel::merge_few(std::string_view piece, std::span<Symbol> symbols) const {

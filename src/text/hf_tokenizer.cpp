@@ -233,8 +233,7 @@ class VocabReader {
   /// Scores that give the merges' order, for GGUF: a token is as good as its first merge.
   void set_scores() {
     if (vocab_.merges.empty()) return;  // Tokenizer::create says that there is nothing to merge by
-    constexpr float kUnmerged = -1e9F;
-    vocab_.scores.assign(vocab_.tokens.size(), kUnmerged);
+    vocab_.scores.assign(vocab_.tokens.size(), kUnmergedScore);
     std::string text;
     for (size_t rank = 0; rank < vocab_.merges.size(); ++rank) {
       const auto [left, right] = vocab_.merges[rank];
@@ -242,7 +241,7 @@ class VocabReader {
       const TokenId id = names_.find(text);
       if (id == kNoToken) continue;  // Tokenizer::create says so
       float& score = vocab_.scores[static_cast<size_t>(id)];
-      if (score == kUnmerged) score = -static_cast<float>(rank);
+      if (score == kUnmergedScore) score = -static_cast<float>(rank);
     }
     for (size_t i = 0; i < vocab_.types.size(); ++i) {
       if (vocab_.types[i] != TokenType::kNormal && vocab_.types[i] != TokenType::kUserDefined) vocab_.scores[i] = 0;

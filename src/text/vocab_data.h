@@ -73,6 +73,9 @@ struct SplitStep {
   bool operator==(const SplitStep&) const = default;
 };
 
+/// Score of a token that merges cannot make: the text of an added token that no two pieces join to.
+inline constexpr float kUnmergedScore = -1e9F;
+
 /// All that a Tokenizer needs, whatever file it came from. Nothing in it is checked before Tokenizer::create.
 struct VocabData {
   VocabKind kind = VocabKind::kByteLevelBpe;
@@ -80,7 +83,8 @@ struct VocabData {
   /// By id, spelled as in the file ("Ġthe", "▁the", "<0x0A>", "<|im_end|>"). A hole in the ids is an unused token "".
   std::vector<std::string> tokens;
   std::vector<TokenType> types;  ///< same length
-  std::vector<float> scores;     ///< same length, or empty; required for SentencePiece without merges
+  std::vector<float> scores;     ///< same length, or empty; required for SentencePiece without merges. From
+                                 ///< kUnmergedScore down: no merge makes the token
   std::vector<Merge> merges;     ///< by rank
   std::vector<AddedToken> added;
 
