@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "ops/cases/internal.h"
 #include "ops/cases/weights.h"
 #include "ops/ops.h"
@@ -74,9 +76,12 @@ void rope_case(Cases& cases, int64_t tokens, int64_t heads, int64_t head_dim, in
                        rotary_dim, head_dim),
            kFp32Tolerance, 2 * tokens * heads * rotary_dim * kFloatBytes, 3 * tokens * heads * rotary_dim,
            [=](CaseData& data) {
-             const RopeArgs args{.x = {data.in_out(tokens * heads * head_dim)},
-                                 .cosines = data.uniform_input(tokens * rotary_dim / 2, -1, 1),
-                                 .sines = data.uniform_input(tokens * rotary_dim / 2, -1, 1)};
+             // Rotations, so that a benchmark may repeat them in place for ever.
+             const int64_t count = tokens * rotary_dim / 2;
+             float* cosines = data.uniform_input(count, -1, 1);
+             float* sines = data.input(count);
+             for (int64_t i = 0; i < count; ++i) sines[i] = std::sqrt(1 - cosines[i] * cosines[i]);
+             const RopeArgs args{.x = {data.in_out(tokens * heads * head_dim)}, .cosines = cosines, .sines = sines};
              data.on_run([=](Context& context) {
                return rope(
                    {.tokens = tokens, .heads = heads, .head_dim = head_dim, .rotary_dim = rotary_dim, .style = style},

@@ -25,19 +25,20 @@ void router_case(Cases& cases, int64_t tokens, int64_t experts, int64_t top_k, b
 }
 
 void sample_case(Cases& cases, int64_t vocab, const SamplingParams& params, const std::string& what) {
-  add_case(cases, "sample", fmt::format("vocab={} {}", vocab, what), 1e-7, vocab * kFloatBytes, 0, [=](CaseData& data) {
-    const float* logits = data.input(vocab, 3.0f);
-    const auto* kept = data.keep(params);
-    float* tokens = data.output(16);
-    data.on_run([=](Context& context) -> Status {
-      for (uint64_t draw = 0; draw < 16; ++draw) {
-        CREST_TRY(const auto result,
-                  sample(*kept, {.logits = {logits, static_cast<size_t>(vocab)}, .draw = draw}, context));
-        tokens[draw] = static_cast<float>(result.token);
-      }
-      return {};
-    });
-  });
+  add_case(cases, "sample", fmt::format("16 draws vocab={} {}", vocab, what), 1e-7, 16 * vocab * kFloatBytes, 0,
+           [=](CaseData& data) {
+             const float* logits = data.input(vocab, 3.0f);
+             const auto* kept = data.keep(params);
+             float* tokens = data.output(16);
+             data.on_run([=](Context& context) -> Status {
+               for (uint64_t draw = 0; draw < 16; ++draw) {
+                 CREST_TRY(const auto result,
+                           sample(*kept, {.logits = {logits, static_cast<size_t>(vocab)}, .draw = draw}, context));
+                 tokens[draw] = static_cast<float>(result.token);
+               }
+               return {};
+             });
+           });
 }
 
 }  // namespace
