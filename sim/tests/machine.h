@@ -94,7 +94,7 @@ class Machine {
     memory = std::move(m);
     table = memory->table();
     group.memory = table.get();
-    group.window_begin = 1, group.window_end = 0;
+    std::fill(std::begin(group.windows), std::end(group.windows), MemoryWindow{});
   }
   /// Executes the instruction once, in the wave's host mode.
   void run(const Decoded& d) {

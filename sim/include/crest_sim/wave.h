@@ -76,6 +76,11 @@ struct alignas(64) Wave {
 class WorkgroupObserver;
 struct LaunchContext;
 
+/// Bounds of an allocation.
+struct MemoryWindow {
+  uint64_t begin = 1, end = 0;
+};
+
 struct Workgroup {
   Dim3 id{0, 0, 0};
   uint64_t linear = 0;  ///< x fastest
@@ -88,13 +93,14 @@ struct Workgroup {
   uint64_t yields = 0;         ///< hints that the workgroup is waiting for another one
   const LaunchContext* launch = nullptr;
   const AllocationTable* memory = nullptr;
-  uint64_t window_begin = 1, window_end = 0;  ///< allocation that was hit last
-  uint64_t sequence = 0;                      ///< place in the order of this round (see run/scheduler.h)
+  MemoryWindow windows[16];  ///< allocations that instructions hit last, by a few bits of their pc
+  uint64_t sequence = 0;     ///< place in the order of this round (see run/scheduler.h)
   MemoryAccess* access = nullptr;
   WorkgroupObserver* observer = nullptr;
   std::unique_ptr<uint32_t[], void (*)(uint32_t*)> registers{nullptr, +[](uint32_t* p) { std::free(p); }};
   std::vector<uint8_t> lds_storage, scratch_storage;
 
+  MemoryWindow& window_of(const Instruction& instruction) { return windows[instruction.pc >> 2 & 15]; }
   uint32_t* scratch_of(const Wave& wave) const {
     return reinterpret_cast<uint32_t*>(scratch + size_t(wave.index) * scratch_bytes * wave.lanes);
   }

@@ -363,6 +363,9 @@ class Builder {
     bool sopp = (w >> 23) == 0x17f, sopk = (w >> 28) == 0xb && !sopp;
     if (starts(base, "s_") && (sopp || sopk)) out.offset = static_cast<int16_t>(w & 0xffff);
     if (base == "s_set_gpr_idx_on") out.offset = static_cast<int32_t>((w >> 8) & 0xff);
+    // The format of tbuffer instructions: dfmt and nfmt of gfx9 together, or the joint number of RDNA3.
+    if (starts(base, "tbuffer_")) out.offset2 = static_cast<int32_t>(w >> 19 & 0x7f);
+    if (starts(base, "s_sendmsg_rtn")) out.offset = static_cast<int32_t>(w & 0xff);
     if (base == "ds_swizzle_b32") out.offset = static_cast<int32_t>(w & 0xffff);
     // global_load_lds has no LDS operand; MFMA names neg_* bits through blgp.
     for (const TextModifier& m : text.modifiers)

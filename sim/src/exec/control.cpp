@@ -122,7 +122,22 @@ void write_hwreg(Wave& w, const Instruction& i, u32 value) {
   if (h.id == kRegMode) enter_mode(w, (w.mode & ~(h.mask << h.offset)) | (value & h.mask) << h.offset);
 }
 
+/// Messages with an answer: only the clock has one here that does not depend on a driver.
+template <bool Wide>
+void send_message(Wave& w, const Instruction& i) {
+  constexpr int32_t kGetRealTime = 131;
+  if (i.offset != kGetRealTime)
+    raise_fault(w, i, FaultKind::kUnknownInstruction, -1, static_cast<u32>(i.offset),
+                "s_sendmsg_rtn: the simulator answers MSG_RTN_GET_REALTIME only");
+  if (Wide)
+    w.write64(i.dst[0].reg, w.instructions);
+  else
+    w.s[i.dst[0].reg] = static_cast<u32>(w.instructions);
+}
+
 void register_modes(Registry& r) {
+  r.add<send_message<false>>("s_sendmsg_rtn_b32");
+  r.add<send_message<true>>("s_sendmsg_rtn_b64");
   r.add<getreg>("s_getreg_b32");
   r.add<[](Wave& w, const Instruction& i) { write_hwreg(w, i, scalar(w, i.src[i.src_count - 1])); }>("s_setreg_b32");
   r.add<[](Wave& w, const Instruction& i) { write_hwreg(w, i, scalar(w, i.src[i.src_count - 1])); }>(

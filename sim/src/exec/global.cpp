@@ -1,5 +1,6 @@
 // global_* and flat_* memory instructions.
 #include "exec/atomic_ops.h"
+#include "exec/memory_fast.h"
 
 namespace crest_sim::CREST_SIM_LEVEL {
 namespace {
@@ -32,9 +33,27 @@ void await_coherence(Wave& w, const Instruction& i) {
   wait_for_turn(w);
 }
 
+/// The usual case: one base for all lanes, everything in one allocation.
+bool find_fast(Wave& w, const Instruction& i, u32 bytes, FastAddress& out) {
+  if (!may_go_fast(w) || (i.cache & (kCacheSc1 | kCacheSc0))) return false;
+  out.offset = row(w, i.src[0]);
+  out.base = static_cast<u64>(static_cast<int64_t>(i.offset));
+  if (i.flags & kFlagSaddr) {
+    out.base += scalar64(w, i.src[2]);
+  } else {
+    const u32* high = out.offset + w.lanes;
+    if (!is_uniform(high, w.lanes)) return false;
+    out.base += static_cast<u64>(high[0]) << 32;
+  }
+  return is_one_window(w, i, out, bytes);
+}
+
 template <Format F>
 struct Load {
   static void run(Wave& w, const Instruction& i) {
+    FastAddress fast;
+    if (find_fast(w, i, format_bytes(F), fast)) [[likely]]
+      return load_fast<F>(w, row(w, i.dst[0]), fast.base, fast.offset);
     MemoryAccess& a = begin_access(w, MemorySpace::kGlobal, AccessKind::kLoad, format_bytes(F), w.exec());
     compute_addresses(w, i, a.address[0]);
     check_global(w, i, a.address[0], format_bytes(F), a.lanes);
@@ -47,6 +66,9 @@ struct Load {
 template <Format F>
 struct Store {
   static void run(Wave& w, const Instruction& i) {
+    FastAddress fast;
+    if (find_fast(w, i, format_bytes(F), fast)) [[likely]]
+      return store_fast<F>(w, row(w, i.src[1]), fast.base, fast.offset);
     MemoryAccess& a = begin_access(w, MemorySpace::kGlobal, AccessKind::kStore, format_bytes(F), w.exec());
     compute_addresses(w, i, a.address[0]);
     check_global(w, i, a.address[0], format_bytes(F), a.lanes);
@@ -86,6 +108,24 @@ struct AtomicAccess {
   }
 };
 
+/// Address = scalar base (or 0) + offset + lane · 4; `base` is the operand that holds it.
+void address_by_lane(Wave& w, const Instruction& i, const Operand& base, u64* out) {
+  u64 first = static_cast<u64>(static_cast<int64_t>(i.offset)) + (base.is_scalar() ? scalar64(w, base) : 0);
+  for (u32 l = 0; l < w.lanes; ++l) out[l] = first + l * 4;
+}
+void load_by_lane(Wave& w, const Instruction& i) {
+  MemoryAccess& a = begin_access(w, MemorySpace::kGlobal, AccessKind::kLoad, 4, w.exec());
+  address_by_lane(w, i, i.src[0], a.address[0]);
+  check_global(w, i, a.address[0], 4, a.lanes);
+  load_rows<Format::kB32>(w, row(w, i.dst[0]), 0, a.address[0], a.lanes);
+}
+void store_by_lane(Wave& w, const Instruction& i) {
+  MemoryAccess& a = begin_access(w, MemorySpace::kGlobal, AccessKind::kStore, 4, w.exec());
+  address_by_lane(w, i, i.src[1], a.address[0]);
+  check_global(w, i, a.address[0], 4, a.lanes);
+  store_rows<Format::kB32>(w, row(w, i.src[0]), 0, a.address[0], a.lanes);
+}
+
 /// Where one lane of a flat access goes.
 struct FlatTarget {
   MemorySpace space;
@@ -103,9 +143,7 @@ FlatTarget resolve(Wave& w, const Instruction& i, int lane, u64 address, u32 byt
     if (address >> 32 & 0xffff || offset + bytes > g.scratch_bytes) raise_scratch(w, i, lane, offset, bytes);
     return {MemorySpace::kScratch, offset};
   }
-  if (!(address >= g.window_begin && address < g.window_end && bytes <= g.window_end - address) &&
-      !find_window(g, address, address + bytes))
-    raise_global(w, i, lane, address, bytes);
+  if (!in_window(g, i, address, address + bytes)) raise_global(w, i, lane, address, bytes);
   return {MemorySpace::kGlobal, address};
 }
 
@@ -260,6 +298,8 @@ void register_global(Registry& r) {
   add_formats<FlatLoad, kLoadNames>(r, "flat_");
   add_formats<FlatStore, kStoreNames>(r, "flat_");
   add_atomics<FlatAtomic>(r, "flat_");
+  r.add<load_by_lane>("global_load_addtid_b32");
+  r.add<store_by_lane>("global_store_addtid_b32");
   r.add<LoadToLds<Format::kU8>::run>("global_load_lds_ubyte");
   r.add<LoadToLds<Format::kI8>::run>("global_load_lds_sbyte");
   r.add<LoadToLds<Format::kU16>::run>("global_load_lds_ushort");

@@ -62,8 +62,9 @@ Registry make_registry() {
                     register_valu_integer, register_valu_16,      register_valu_float,    register_valu_transcendental,
                     register_valu_half,    register_valu_64,      register_valu_convert,  register_valu_compare,
                     register_valu_carry,   register_valu_lane,    register_valu_divide,   register_valu_packed,
-                    register_valu_dot,     register_valu_narrow,  register_lds,           register_lds_atomic,
-                    register_global,       register_buffer,       register_scratch})
+                    register_valu_dot,     register_valu_narrow,  register_valu_special,  register_buffer_format,
+                    register_lds,          register_lds_atomic,   register_global,        register_buffer,
+                    register_scratch})
     part(r);
   return r;
 }

@@ -11,4 +11,7 @@ bool bind_matrix(Instruction& instruction, const std::string& name, const BindCo
 
 const Registry& registry();
 
+void register_valu_special(Registry&);
+void register_buffer_format(Registry&);
+
 }  // namespace crest_sim::CREST_SIM_LEVEL

@@ -1,5 +1,7 @@
 // ds_* loads, stores and lane exchanges.
-#include "exec/memory_format.h"
+#include <algorithm>
+
+#include "exec/memory_fast.h"
 
 namespace crest_sim::CREST_SIM_LEVEL {
 namespace {
@@ -30,9 +32,19 @@ void check_lds(Wave& w, const Instruction& i, const u64* offset, u32 bytes, u64 
   });
 }
 
+/// The usual case: all lanes, and all of them inside.
+bool find_fast(Wave& w, const Instruction& i, u32 offset, u32 bytes, FastAddress& out) {
+  out.offset = row(w, i.src[0]);
+  out.base = lds_base(w) + offset;
+  return may_go_fast(w) && u64(range_of(out.offset, w.lanes).high) + offset + bytes <= w.workgroup->lds_bytes;
+}
+
 template <Format F>
 struct Load {
   static void run(Wave& w, const Instruction& i) {
+    FastAddress fast;
+    if (find_fast(w, i, static_cast<u32>(i.offset), format_bytes(F), fast)) [[likely]]
+      return load_fast<F>(w, row(w, i.dst[0]), fast.base, fast.offset);
     MemoryAccess& a = begin_access(w, MemorySpace::kLds, AccessKind::kLoad, format_bytes(F), w.exec());
     compute_offsets(w, i, static_cast<u32>(i.offset), a.address[0]);
     check_lds(w, i, a.address[0], format_bytes(F), a.lanes);
@@ -43,6 +55,9 @@ struct Load {
 template <Format F>
 struct Store {
   static void run(Wave& w, const Instruction& i) {
+    FastAddress fast;
+    if (find_fast(w, i, static_cast<u32>(i.offset), format_bytes(F), fast)) [[likely]]
+      return store_fast<F>(w, row(w, i.src[1]), fast.base, fast.offset);
     MemoryAccess& a = begin_access(w, MemorySpace::kLds, AccessKind::kStore, format_bytes(F), w.exec());
     compute_offsets(w, i, static_cast<u32>(i.offset), a.address[0]);
     check_lds(w, i, a.address[0], format_bytes(F), a.lanes);
@@ -54,13 +69,21 @@ struct Store {
 template <Format F, u32 Stride>
 void load_pair(Wave& w, const Instruction& i) {
   constexpr u32 bytes = format_bytes(F), unit = bytes * Stride;
+  u32* d = row(w, i.dst[0]);
+  FastAddress fast;
+  u32 last = static_cast<u32>(std::max(i.offset, i.offset2)) * unit;
+  bool overwrites = i.src[0].reg >= i.dst[0].reg && i.src[0].reg < i.dst[0].reg + format_dwords(F);
+  if (!overwrites && find_fast(w, i, last, bytes, fast)) [[likely]] {
+    load_fast<F>(w, d, lds_base(w) + static_cast<u32>(i.offset) * unit, fast.offset);
+    load_fast<F>(w, d + format_dwords(F) * w.lanes, lds_base(w) + static_cast<u32>(i.offset2) * unit, fast.offset);
+    return;
+  }
   MemoryAccess& a = begin_access(w, MemorySpace::kLds, AccessKind::kLoad, bytes, w.exec());
   a.parts = 2;
   compute_offsets(w, i, static_cast<u32>(i.offset) * unit, a.address[0]);
   compute_offsets(w, i, static_cast<u32>(i.offset2) * unit, a.address[1]);
   check_lds(w, i, a.address[0], bytes, a.lanes);
   check_lds(w, i, a.address[1], bytes, a.lanes);
-  u32* d = row(w, i.dst[0]);
   load_rows<F>(w, d, lds_base(w), a.address[0], a.lanes);
   load_rows<F>(w, d + format_dwords(F) * w.lanes, lds_base(w), a.address[1], a.lanes);
 }
@@ -68,6 +91,12 @@ void load_pair(Wave& w, const Instruction& i) {
 template <Format F, u32 Stride>
 void store_pair(Wave& w, const Instruction& i) {
   constexpr u32 bytes = format_bytes(F), unit = bytes * Stride;
+  FastAddress fast;
+  if (find_fast(w, i, static_cast<u32>(std::max(i.offset, i.offset2)) * unit, bytes, fast)) [[likely]] {
+    store_fast<F>(w, row(w, i.src[1]), lds_base(w) + static_cast<u32>(i.offset) * unit, fast.offset);
+    store_fast<F>(w, row(w, i.src[2]), lds_base(w) + static_cast<u32>(i.offset2) * unit, fast.offset);
+    return;
+  }
   MemoryAccess& a = begin_access(w, MemorySpace::kLds, AccessKind::kStore, bytes, w.exec());
   a.parts = 2;
   compute_offsets(w, i, static_cast<u32>(i.offset) * unit, a.address[0]);
@@ -117,8 +146,15 @@ void permute(Wave& w, const Instruction& i) {
   merge_row(w, row(w, i.dst[0]), r, exec);
 }
 
-/// Patterns: 0x8000 quad permutation, 0xc000 rotation of 32 lanes, below 0x8000 and/or/xor masks.
+u32 reverse_five_bits(u32 x) { return (x & 1) << 4 | (x & 2) << 2 | (x & 4) | (x & 8) >> 2 | (x & 16) >> 4; }
+
+/// Patterns from 0xe000 on reorder for a Fourier transform of 32 lanes: bit-reversed, the bits of the mask kept. 0x8000
+/// quad permutation, 0xc000 rotation of 32 lanes, below 0x8000 and/or/xor masks.
 u32 swizzle_source(u32 pattern, u32 lane) {
+  if (pattern >= 0xe000) {
+    u32 keep = pattern & 31;
+    return (lane & 32) | reverse_five_bits(lane & 31) >> std::popcount(keep) | (lane & keep);
+  }
   if (pattern >= 0xc000) {
     u32 amount = (pattern >> 5) & 31, keep = pattern & 31, i = lane & 31;
     u32 moved = pattern & 0x400 ? i - amount : i + amount;
@@ -236,9 +272,7 @@ void register_lds(Registry& r) {
   r.alias("ds_store_addtid_b32", "ds_write_addtid_b32");
   r.add<bpermute>("ds_bpermute_b32");
   r.add<permute>("ds_permute_b32");
-  r.add("ds_swizzle_b32", [](Instruction& i, const BindContext&) -> ExecuteFn {
-    return (i.offset & 0xe000) == 0xe000 ? nullptr : swizzle;  // FFT patterns are not implemented
-  });
+  r.add<swizzle>("ds_swizzle_b32");
   r.add<load_transposed<16>>("ds_read_b64_tr_b16", Fidelity::kModelled);
   r.add<load_transposed<8>>("ds_read_b64_tr_b8", Fidelity::kModelled);
   r.add<load_transposed<4>>("ds_read_b64_tr_b4", Fidelity::kModelled);

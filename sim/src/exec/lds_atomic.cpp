@@ -51,6 +51,39 @@ void exchange_pair(Wave& w, const Instruction& i) {
   });
 }
 
+/// The old value wraps around at a limit: down by it once it is reached, otherwise up by another amount.
+void wrap(Wave& w, const Instruction& i) {
+  MemoryAccess& a = begin_access(w, MemorySpace::kLds, AccessKind::kAtomic, 4, w.exec());
+  const u32 *limit = row(w, i.src[1]), *step = row(w, i.src[2]);
+  u32* d = row(w, i.dst[0]);
+  for_active(a.lanes, [&](int l) {
+    uint8_t* at = lane_pointer(w, i, static_cast<u32>(i.offset), l, 4);
+    u32 old;
+    std::memcpy(&old, at, 4);
+    u32 next = old >= limit[l] ? old - limit[l] : old + step[l];
+    std::memcpy(at, &next, 4);
+    d[l] = old;
+  });
+}
+
+/// Two dwords, each replaced by the low 31 bits of its data if the top bit of the data is set.
+void conditional_exchange(Wave& w, const Instruction& i) {
+  MemoryAccess& a = begin_access(w, MemorySpace::kLds, AccessKind::kAtomic, 8, w.exec());
+  const u32* data = row(w, i.src[1]);
+  u32* d = row(w, i.dst[0]);
+  for_active(a.lanes, [&](int l) {
+    uint8_t* at = lane_pointer(w, i, static_cast<u32>(i.offset), l, 8);
+    u64 old = 0, wanted = read_lane<u64>(data, w.lanes, l);
+    std::memcpy(&old, at, 8);
+    u64 next = old;
+    for (int part : {0, 32})
+      if (wanted >> (part + 31) & 1)
+        next = (next & ~(u64(0xffffffff) << part)) | (wanted >> part & 0x7fffffff) << part;
+    std::memcpy(at, &next, 8);
+    write_lane<u64>(d, w.lanes, l, old);
+  });
+}
+
 /// ds_append / ds_consume: one counter per wave, at M0 + offset.
 template <int Sign>
 void count(Wave& w, const Instruction& i) {
@@ -126,6 +159,8 @@ void register_lds_atomic(Registry& r) {
     r.add<atomic<Atomic::kCmpSwapF, u32>>("ds_cmpstore_" + rtn + "f32");
     r.add<atomic<Atomic::kCmpSwapF, u64>>("ds_cmpstore_" + rtn + "f64");
   }
+  r.add<wrap>("ds_wrap_rtn_b32");
+  r.add<conditional_exchange>("ds_condxchg32_rtn_b64");
   r.add<count<1>>("ds_append");
   r.add<count<-1>>("ds_consume");
 }

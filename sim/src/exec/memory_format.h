@@ -271,9 +271,10 @@ inline MemoryAccess& begin_access(Wave& w, MemorySpace space, AccessKind kind, u
 /// Makes sure that [address, address + bytes) of every lane lies in an allocation.
 inline void check_global(Wave& w, const Instruction& i, const uint64_t* address, uint32_t bytes, uint64_t mask) {
   Workgroup& g = *w.workgroup;
-  uint64_t size = g.window_end - g.window_begin, limit = size - bytes;
-  if (mask == w.full_exec && g.window_end > g.window_begin && size >= bytes) {
-    uint64_t bad = 0, begin = g.window_begin;
+  const MemoryWindow& window = g.window_of(i);
+  uint64_t size = window.end - window.begin, limit = size - bytes;
+  if (mask == w.full_exec && window.end > window.begin && size >= bytes) {
+    uint64_t bad = 0, begin = window.begin;
     for (uint32_t base = 0; base < w.lanes; base += 32) {
 #pragma clang loop vectorize(enable) interleave_count(2) unroll(disable)
       for (uint32_t l = 0; l < 32; ++l) bad |= static_cast<uint64_t>(address[base + l] - begin > limit);
@@ -281,9 +282,7 @@ inline void check_global(Wave& w, const Instruction& i, const uint64_t* address,
     if (!bad) return;
   }
   for_active(mask, [&](int l) {
-    uint64_t a = address[l];
-    if (a >= g.window_begin && a < g.window_end && bytes <= g.window_end - a) return;
-    if (!find_window(g, a, a + bytes)) raise_global(w, i, l, a, bytes);
+    if (!in_window(g, i, address[l], address[l] + bytes)) raise_global(w, i, l, address[l], bytes);
   });
 }
 

@@ -15,8 +15,7 @@ u64 scalar_address(const Wave& w, const Instruction& i, u64 base) {
 
 void check(Wave& w, const Instruction& i, u64 address, u32 bytes) {
   Workgroup& g = *w.workgroup;
-  if (address >= g.window_begin && address < g.window_end && bytes <= g.window_end - address) return;
-  if (!find_window(g, address, address + bytes)) raise_global(w, i, -1, address, bytes);
+  if (!in_window(g, i, address, address + bytes)) raise_global(w, i, -1, address, bytes);
 }
 
 u64 begin(Wave& w, const Instruction& i, AccessKind kind, u32 bytes, u64 base) {
@@ -79,6 +78,47 @@ struct ScalarAtomic {
   }
 };
 
+/// Address through a buffer resource; false if it is out of range (the access is then dropped).
+bool buffer_address(Wave& w, const Instruction& i, u32 bytes, AccessKind kind, u64& address) {
+  const u32* r = &w.s[i.src[0].reg];
+  u64 base = r[0] | static_cast<u64>(r[1] & 0xffff) << 32, stride = (r[1] >> 16) & 0x3fff;
+  u64 size = stride ? stride * r[2] : r[2], offset = scalar_address(w, i, 0);
+  MemoryAccess& a = begin_access(w, MemorySpace::kConstant, kind, bytes, 0);
+  address = base + offset;
+  a.address[0][0] = address;
+  if (offset + bytes > size) {
+    a.clipped = 1;
+    return false;
+  }
+  a.lanes = 1;
+  check(w, i, address, bytes);
+  return true;
+}
+
+template <u32 Dwords>
+void buffer_store(Wave& w, const Instruction& i) {
+  u64 address;
+  if (!buffer_address(w, i, Dwords * 4, AccessKind::kStore, address)) return;
+  wait_for_turn(w);
+  std::memcpy(reinterpret_cast<void*>(address), &w.s[i.src[2].reg], Dwords * 4);
+}
+
+template <Atomic Op, class T>
+struct BufferAtomic {
+  static void run(Wave& w, const Instruction& i) {
+    u64 address;
+    T x, y = 0, old = 0;
+    if (buffer_address(w, i, sizeof(T), AccessKind::kAtomic, address)) {
+      ++w.workgroup->yields;
+      wait_for_turn(w);
+      std::memcpy(&x, &w.s[i.src[2].reg], sizeof(T));
+      if (Op == Atomic::kCmpSwap) std::memcpy(&y, &w.s[i.src[2].reg + sizeof(T) / 4], sizeof(T));
+      old = host_atomic<Op, T>(reinterpret_cast<uint8_t*>(address), x, y);
+    }
+    if (i.flags & kFlagReturn) std::memcpy(&w.s[i.dst[0].reg], &old, sizeof(T));
+  }
+};
+
 /// A clock that depends on nothing but the program: instructions of the wave.
 void time(Wave& w, const Instruction& i) { w.write64(i.dst[0].reg, w.instructions); }
 
@@ -102,6 +142,14 @@ void register_scalar_memory(Registry& r) {
   [&]<size_t... K>(std::index_sequence<K...>) {
     (r.add<ScalarAtomic<kIntegerAtomics[K].op, u32>::run>(std::string("s_") + kIntegerAtomics[K].gfx9), ...);
     (r.add<ScalarAtomic<kIntegerAtomics[K].op, u64>::run>(std::string("s_") + kIntegerAtomics[K].gfx9 + "_x2"), ...);
+  }(std::make_index_sequence<kIntegerAtomics.size()>{});
+  r.add<buffer_store<1>>("s_buffer_store_dword");
+  r.add<buffer_store<2>>("s_buffer_store_dwordx2");
+  r.add<buffer_store<4>>("s_buffer_store_dwordx4");
+  [&]<size_t... K>(std::index_sequence<K...>) {
+    (r.add<BufferAtomic<kIntegerAtomics[K].op, u32>::run>(std::string("s_buffer_") + kIntegerAtomics[K].gfx9), ...);
+    (r.add<BufferAtomic<kIntegerAtomics[K].op, u64>::run>(std::string("s_buffer_") + kIntegerAtomics[K].gfx9 + "_x2"),
+     ...);
   }(std::make_index_sequence<kIntegerAtomics.size()>{});
   r.add<time>("s_memtime");
   r.add<time>("s_memrealtime");

@@ -80,9 +80,37 @@ struct Store {
   }
 };
 
+/// Loads into LDS at M0 + offset + lane · 4.
+template <Format F>
+struct LoadToLds {
+  static void run(Wave& w, const Instruction& i) {
+    constexpr u32 bytes = format_bytes(F);
+    MemoryAccess& a = begin_access(w, MemorySpace::kScratch, AccessKind::kLoadToLds, bytes, w.exec());
+    compute_offsets(w, i, a.address[0]);
+    check_scratch(w, i, a.address[0], bytes, a.lanes);
+    u32* segment = w.workgroup->scratch_of(w);
+    u32 base = (w.s[cell::kM0] & 0x3ffff) + static_cast<u32>(i.offset);
+    for_active(a.lanes, [&](int l) {
+      u64 to = base + static_cast<u64>(l) * 4;
+      a.address[1][l] = to;
+      if (to + 4 > w.workgroup->lds_bytes) raise_lds(w, i, l, to, 4);
+      u32 value = 0;
+      for (u32 b = 0; b < bytes; ++b)
+        reinterpret_cast<uint8_t*>(&value)[b] = *byte_at(segment, w.lanes, l, a.address[0][l] + b);
+      value = extend<F>(value, 0);
+      std::memcpy(w.workgroup->lds + to, &value, 4);
+    });
+  }
+};
+
 }  // namespace
 
 void register_scratch(Registry& r) {
+  r.add<LoadToLds<Format::kU8>::run>("scratch_load_lds_ubyte");
+  r.add<LoadToLds<Format::kI8>::run>("scratch_load_lds_sbyte");
+  r.add<LoadToLds<Format::kU16>::run>("scratch_load_lds_ushort");
+  r.add<LoadToLds<Format::kI16>::run>("scratch_load_lds_sshort");
+  r.add<LoadToLds<Format::kB32>::run>("scratch_load_lds_dword");
   add_formats<Load, kLoadNames>(r, "scratch_");
   add_formats<Store, kStoreNames>(r, "scratch_");
 }

@@ -9,14 +9,14 @@ namespace crest_sim::CREST_SIM_LEVEL {
 
 inline float flush(float x) { return as_float((as_bits(x) & 0x7f800000) ? as_bits(x) : as_bits(x) & 0x80000000); }
 
-/// 2^x for |x| ≤ 2000, relative error below 2^-40: Taylor in x·ln 2 around the nearest integer.
+/// 2^x for |x| ≤ 1000, relative error below 2^-32: Taylor in x·ln 2 around the nearest integer.
 inline double exp2_wide(double x) {
-  double n = __builtin_roundeven(x), t = (x - n) * 0.693147180559945309417;
-  double p = 1.0 / 39916800;
-  p = p * t + 1.0 / 3628800, p = p * t + 1.0 / 362880, p = p * t + 1.0 / 40320, p = p * t + 1.0 / 5040,
-  p = p * t + 1.0 / 720;
-  p = p * t + 1.0 / 120, p = p * t + 1.0 / 24, p = p * t + 1.0 / 6, p = p * t + 0.5, p = p * t + 1.0, p = p * t + 1.0;
-  return as_double(as_bits(p) + (static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(n))) << 52));
+  constexpr double kRound = 0x1.8p52;  // adding it rounds to an integer, which its low bits then hold
+  double shifted = x + kRound, t = (x - (shifted - kRound)) * 0.693147180559945309417, z = t * t;
+  double low = (1.0 + t) + z * (0.5 + t * (1.0 / 6));
+  double high = (1.0 / 24 + t * (1.0 / 120)) + z * ((1.0 / 720 + t * (1.0 / 5040)) + z * (1.0 / 40320));
+  double p = low + z * z * high;
+  return as_double(as_bits(p) + (as_bits(shifted) << 52));
 }
 
 inline float exp2_f32(float x) {

@@ -29,6 +29,38 @@ void carry(Wave& w, const Instruction& i) {
   if (i.dst_count > 1) set_lane_mask(w, i.dst[1].reg, carries);
 }
 
+/// All lanes, whole registers or scalars: straight from the sources to the destination.
+template <Carry Op, bool In, bool RowA, bool RowB>
+void carry_plain(Wave& w, const Instruction& i) {
+  if (w.exec() != w.full_exec) [[unlikely]]
+    return carry<Op, In>(w, i);
+  Row out, in;
+  const u32* a = RowA ? row(w, i.src[0]) : nullptr;
+  const u32* b = RowB ? row(w, i.src[1]) : nullptr;
+  u32 ua = RowA ? 0 : scalar(w, i.src[0]), ub = RowB ? 0 : scalar(w, i.src[1]), *d = row(w, i.dst[0]);
+  if constexpr (In) expand_mask(lane_mask(w, i.src[2]), in.lane, w.lanes);
+  for_lanes(w.lanes, [&](u32 l) {
+    u32 first = RowA ? a[l] : ua, second = RowB ? b[l] : ub;
+    u32 x = Op == Carry::kSubRev ? second : first, y = Op == Carry::kSubRev ? first : second;
+    u32 c = In ? in.lane[l] : 0;  // 0 or all ones, that is -1
+    u32 r = Op == Carry::kAdd ? x + y - c : x - y + c;
+    u32 over = Op == Carry::kAdd ? (r < x ? ~0u : 0u) | (r == x ? c : 0u) : (x < y ? ~0u : 0u) | (x == y ? c : 0u);
+    out.lane[l] = over;
+    d[l] = r;
+  });
+  if (i.dst_count > 1) set_lane_mask(w, i.dst[1].reg, collect_signs(out.lane, w.lanes));
+}
+
+template <Carry Op, bool In>
+void add_carry(Registry& r, const char* name) {
+  r.add(name, [](Instruction& i, const BindContext&) -> ExecuteFn {
+    if (!is_unmodified(i, 2)) return carry<Op, In>;
+    if (i.src[0].is_vector())
+      return i.src[1].is_vector() ? carry_plain<Op, In, true, true> : carry_plain<Op, In, true, false>;
+    return i.src[1].is_vector() ? carry_plain<Op, In, false, true> : carry<Op, In>;
+  });
+}
+
 template <Type T>
 void cndmask(Wave& w, const Instruction& i) {
   u64 exec = w.exec();
@@ -79,12 +111,12 @@ ExecuteFn bind_cndmask16(Instruction& i, const BindContext& c) {
 }  // namespace
 
 void register_valu_carry(Registry& r) {
-  r.add<carry<Carry::kAdd, false>>("v_add_co_u32");
-  r.add<carry<Carry::kSub, false>>("v_sub_co_u32");
-  r.add<carry<Carry::kSubRev, false>>("v_subrev_co_u32");
-  r.add<carry<Carry::kAdd, true>>("v_addc_co_u32");
-  r.add<carry<Carry::kSub, true>>("v_subb_co_u32");
-  r.add<carry<Carry::kSubRev, true>>("v_subbrev_co_u32");
+  add_carry<Carry::kAdd, false>(r, "v_add_co_u32");
+  add_carry<Carry::kSub, false>(r, "v_sub_co_u32");
+  add_carry<Carry::kSubRev, false>(r, "v_subrev_co_u32");
+  add_carry<Carry::kAdd, true>(r, "v_addc_co_u32");
+  add_carry<Carry::kSub, true>(r, "v_subb_co_u32");
+  add_carry<Carry::kSubRev, true>(r, "v_subbrev_co_u32");
   r.alias("v_add_co_ci_u32", "v_addc_co_u32");
   r.alias("v_sub_co_ci_u32", "v_subb_co_u32");
   r.alias("v_subrev_co_ci_u32", "v_subbrev_co_u32");

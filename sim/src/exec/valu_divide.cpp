@@ -95,20 +95,17 @@ typename T::Bits div_fixup(typename T::Bits s0, typename T::Bits s1, typename T:
   return sign | q;
 }
 
-/// True if no lane needs scaling: ordinary numbers whose reciprocal and quotient are in the normal range, with a
+/// Lanes that may need scaling: all but ordinary numbers whose reciprocal and quotient are in the normal range, with a
 /// margin.
-bool nothing_to_scale(const u32* denominator, const u32* numerator, u32 lanes) {
-  u32 special = 0;
-  for (u32 base = 0; base < lanes; base += 32) {
-#pragma clang loop vectorize(enable) interleave_count(2) unroll(disable)
-    for (u32 l = 0; l < 32; ++l) {
-      int e1 = static_cast<int>(denominator[base + l] >> 23) & 255,
-          e2 = static_cast<int>(numerator[base + l] >> 23) & 255;
-      special |= static_cast<u32>((e1 < 1) | (e1 > 252) | (e2 <= Single::kTiny) | (e2 > 254) |
-                                  (e2 - e1 >= Single::kGap) | (e2 - e1 < -124));
-    }
-  }
-  return special == 0;
+u64 lanes_to_scale(const u32* denominator, const u32* numerator, u32 lanes) {
+  Row special;
+  for_lanes(lanes, [&](u32 l) {
+    int e1 = static_cast<int>(denominator[l] >> 23) & 255, e2 = static_cast<int>(numerator[l] >> 23) & 255;
+    bool yes =
+        (e1 < 1) | (e1 > 252) | (e2 <= Single::kTiny) | (e2 > 254) | (e2 - e1 >= Single::kGap) | (e2 - e1 < -124);
+    special.lane[l] = yes ? ~0u : 0u;
+  });
+  return collect_signs(special.lane, lanes);
 }
 
 void div_scale32(Wave& w, const Instruction& i) {
@@ -117,20 +114,17 @@ void div_scale32(Wave& w, const Instruction& i) {
   const u32* a = stage(w, i, 0, Type::kF32, b0, exec);
   const u32* b = stage(w, i, 1, Type::kF32, b1, exec);
   const u32* c = stage(w, i, 2, Type::kF32, b2, exec);
-  if (nothing_to_scale(b, c, w.lanes)) {
-    std::memcpy(result.lane, a, w.lanes * 4);
-    finish(w, i, Type::kF32, result, exec);
-    if (i.dst_count > 1) set_lane_mask(w, i.dst[1].reg, 0);
-    return;
+  std::memcpy(result.lane, a, w.lanes * 4);
+  if (u64 special = lanes_to_scale(b, c, w.lanes) & exec) {
+    uint32_t saved = _mm_getcsr();
+    _mm_setcsr(w.mxcsr & ~0x8040u);  // the scaling itself handles denormals whatever MODE says
+    for_active(special, [&](int l) {
+      bool vcc;
+      result.lane[l] = div_scale<Single>(a[l], b[l], c[l], vcc);
+      mask |= static_cast<u64>(vcc) << l;
+    });
+    _mm_setcsr(saved);
   }
-  uint32_t saved = _mm_getcsr();
-  _mm_setcsr(w.mxcsr & ~0x8040u);  // the scaling itself handles denormals whatever MODE says
-  for (u32 l = 0; l < w.lanes; ++l) {
-    bool vcc;
-    result.lane[l] = div_scale<Single>(a[l], b[l], c[l], vcc);
-    mask |= static_cast<u64>(vcc) << l;
-  }
-  _mm_setcsr(saved);
   finish(w, i, Type::kF32, result, exec);
   if (i.dst_count > 1) set_lane_mask(w, i.dst[1].reg, mask & exec);
 }

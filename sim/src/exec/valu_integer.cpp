@@ -91,7 +91,8 @@ void register_unary(Registry& r) {
   r.alias("v_clz_i32_u32", "v_ffbh_u32");
   r.alias("v_ctz_i32_b32", "v_ffbl_b32");
   r.alias("v_cls_i32", "v_ffbh_i32");
-  add_general<U, U>(r, "v_prng_b32", [](u32 a) { return prng(a); });
+  // The feedback polynomial is not in a published document.
+  add_general<U, U>(r, "v_prng_b32", [](u32 a) { return prng(a); }, Fidelity::kModelled);
   add_general<Type::kU16, U>(r, "v_sat_pk_u8_i16", [](u32 a) {
     auto sat = [](i32 x) { return static_cast<u32>(x < 0 ? 0 : x > 255 ? 255 : x); };
     return sat(static_cast<int16_t>(a)) | sat(static_cast<int16_t>(a >> 16)) << 8;

@@ -3,19 +3,34 @@
 namespace crest_sim::CREST_SIM_LEVEL {
 namespace {
 
-/// Permutes by the lane map. Lanes whose source is missing read 0 (bound_ctrl) or drop out of `exec`.
-const uint32_t* permute(Wave& w, const Instruction& i, const uint32_t* in, Row& out, uint64_t& exec) {
-  const LaneMap& map = *i.lane_map;
-  uint64_t active = w.exec(), usable = 0, enabled = 0;
-  for (uint32_t l = 0; l < w.lanes; ++l) {
-    uint32_t source = map.source[l];
-    bool good = ((map.valid >> l) & 1) && (i.fetch_inactive || ((active >> source) & 1));
-    out.lane[l] = good ? in[source] : 0;
-    usable |= static_cast<uint64_t>(good || i.bound_ctrl) << l;
+/// Lanes that row_mask and bank_mask let through.
+uint64_t enabled_lanes(const Instruction& i, uint32_t lanes) {
+  if (i.row_mask == 15 && i.bank_mask == 15) return ~uint64_t(0);
+  uint64_t enabled = 0;
+  for (uint32_t l = 0; l < lanes; ++l) {
     bool on = ((i.row_mask >> ((l >> 4) & 3)) & 1) && ((i.bank_mask >> ((l >> 2) & 3)) & 1);
     enabled |= static_cast<uint64_t>(on) << l;
   }
-  exec &= usable & enabled;
+  return enabled;
+}
+
+/// Permutes by the lane map. Lanes whose source is missing read 0 (bound_ctrl) or drop out of `exec`.
+const uint32_t* permute(Wave& w, const Instruction& i, const uint32_t* in, Row& out, uint64_t& exec) {
+  const LaneMap& map = *i.lane_map;
+  uint64_t active = w.exec(), usable = 0;
+  if (active == w.full_exec || i.fetch_inactive) {
+    for (uint32_t l = 0; l < w.lanes; ++l) out.lane[l] = in[map.source[l]];
+    usable = map.valid;
+    if (i.bound_ctrl) for_active(w.full_exec & ~map.valid, [&](int l) { out.lane[l] = 0; });
+  } else {
+    for (uint32_t l = 0; l < w.lanes; ++l) {
+      uint32_t source = map.source[l];
+      bool good = ((map.valid >> l) & 1) && ((active >> source) & 1);
+      out.lane[l] = good ? in[source] : 0;
+      usable |= static_cast<uint64_t>(good) << l;
+    }
+  }
+  exec &= (i.bound_ctrl ? ~uint64_t(0) : usable) & enabled_lanes(i, w.lanes);
   return out.lane;
 }
 

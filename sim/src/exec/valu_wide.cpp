@@ -1,4 +1,4 @@
-#include "exec/valu_wide.h"
+#include "exec/valu_wide_fast.h"
 
 namespace crest_sim::CREST_SIM_LEVEL {
 namespace {
@@ -23,12 +23,38 @@ inline double scale64(double x, u32 e32) {
   return std::scalbn(x, e);
 }
 
+/// A shift whose amount is not a vector register has a faster way.
+template <Shift Kind, class F>
+void add_shift(Registry& r, const char* name, F) {
+  r.add(name, [](Instruction& i, const BindContext& c) -> ExecuteFn {
+    constexpr ExecuteFn full = wide<F, Q, U, Q>;
+    ExecuteFn fn = bind_wide<F, Q, U, Q>(i, c);
+    if (!fn || !is_unmodified(i, 2) || i.src[0].is_vector()) return fn;
+    return i.src[1].is_vector() ? shift_fast<full, Kind, true> : shift_fast<full, Kind, false>;
+  });
+}
+
 void register_integer(Registry& r) {
-  add_wide<Q, U, Q>(r, "v_lshlrev_b64", [](u32 a, u64 b) { return b << (a & 63); });
-  add_wide<Q, U, Q>(r, "v_lshrrev_b64", [](u32 a, u64 b) { return b >> (a & 63); });
-  add_wide<Q, U, Q>(r, "v_ashrrev_i64", [](u32 a, u64 b) { return static_cast<u64>(static_cast<i64>(b) >> (a & 63)); });
-  add_wide<Q, Q, U, Q>(r, "v_lshl_add_u64", [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; });
-  add_wide<Q, Q>(r, "v_mov_b64", [](u64 a) { return a; });
+  add_shift<Shift::kLeft>(r, "v_lshlrev_b64", [](u32 a, u64 b) { return b << (a & 63); });
+  add_shift<Shift::kRight>(r, "v_lshrrev_b64", [](u32 a, u64 b) { return b >> (a & 63); });
+  add_shift<Shift::kRightSigned>(r, "v_ashrrev_i64",
+                                 [](u32 a, u64 b) { return static_cast<u64>(static_cast<i64>(b) >> (a & 63)); });
+  r.add("v_lshl_add_u64", [](Instruction& i, const BindContext& c) -> ExecuteFn {
+    using Op = decltype([](u64 a, u32 b, u64 x) { return (a << (b & 7)) + x; });
+    constexpr ExecuteFn full = wide<Op, Q, Q, U, Q>;
+    ExecuteFn fn = bind_wide<Op, Q, Q, U, Q>(i, c);
+    if (!fn || !is_unmodified(i, 3) || i.src[1].is_vector()) return fn;
+    if (i.src[0].is_vector())
+      return i.src[2].is_vector() ? shift_add_fast<full, true, true> : shift_add_fast<full, true, false>;
+    return i.src[2].is_vector() ? shift_add_fast<full, false, true> : fn;
+  });
+  r.add("v_mov_b64", [](Instruction& i, const BindContext& c) -> ExecuteFn {
+    using Op = decltype([](u64 a) { return a; });
+    constexpr ExecuteFn full = wide<Op, Q, Q>;
+    ExecuteFn fn = bind_wide<Op, Q, Q>(i, c);
+    if (!fn || !is_unmodified(i, 1)) return fn;
+    return i.src[0].is_vector() ? move_fast<full, true> : move_fast<full, false>;
+  });
 }
 
 void register_float(Registry& r) {

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "matrix/multiply.h"
+#include "matrix/unpack_rows.h"
 
 namespace crest_sim::CREST_SIM_LEVEL {
 namespace {
@@ -99,9 +100,48 @@ void run_fast_scaled(const MatrixShape& base, const MatrixCall& call) {
   }
 }
 
+/// The common dense shapes with one block, everything about them known to the compiler.
+template <int M, int K, Element E, bool Fnuz, Sum S>
+void run_known(const MatrixCall& call) {
+  constexpr int kElements = K * M / 64;
+  constexpr UnpackLayout kLayout{64, M, kElements, kElements > 16 && element_bits(E) == 8};
+  alignas(64) float a[K * M], b[K * M];
+  if constexpr (element_bits(E) == 16) {
+    unpack_pairs<E>(call.a, kLayout, a);
+    unpack_pairs<E>(call.b, kLayout, b);
+  } else {
+    unpack_as<E, Fnuz>(call.a, kLayout, a);
+    unpack_as<E, Fnuz>(call.b, kLayout, b);
+  }
+  constexpr MatrixShape kShape{
+      MatrixFamily::kMfma, M, K, 1, E, E, S == Sum::kInteger ? Accumulator::kI32 : Accumulator::kF32, Fnuz, 64};
+  alignas(64) uint32_t buffer[M * M];
+  multiply<M, S>(a, M, b, M, K, M == 32 ? kRows32 : kRows16, safe_accumulator(kShape, call, buffer), call.d);
+}
+
+/// Null if there is no such specialisation.
+MatrixFn known_shape(const MatrixShape& s) {
+  if (s.family != MatrixFamily::kMfma || s.blocks != 1 || s.a != s.b) return nullptr;
+  auto is = [&](int m, int k, Element e) { return s.m == m && s.k == k && s.a == e; };
+  if (is(32, 8, Element::kBf16)) return run_known<32, 8, Element::kBf16, false, Sum::kExact>;
+  if (is(32, 8, Element::kF16)) return run_known<32, 8, Element::kF16, false, Sum::kExact>;
+  if (is(16, 16, Element::kBf16)) return run_known<16, 16, Element::kBf16, false, Sum::kExact>;
+  if (is(16, 16, Element::kF16)) return run_known<16, 16, Element::kF16, false, Sum::kExact>;
+  if (is(32, 16, Element::kBf16)) return run_known<32, 16, Element::kBf16, false, Sum::kExact>;
+  if (is(16, 32, Element::kBf16)) return run_known<16, 32, Element::kBf16, false, Sum::kExact>;
+  if (is(16, 32, Element::kI8)) return run_known<16, 32, Element::kI8, false, Sum::kInteger>;
+  if (is(32, 16, Element::kI8)) return run_known<32, 16, Element::kI8, false, Sum::kInteger>;
+  if (is(16, 32, Element::kFp8))
+    return s.fnuz ? run_known<16, 32, Element::kFp8, true, Sum::kExact>
+                  : run_known<16, 32, Element::kFp8, false, Sum::kExact>;
+  return nullptr;
+}
+
 }  // namespace
 
 void run_fast(const MatrixShape& shape, const MatrixCall& call) {
+  if (call.instruction->blgp == 0)
+    if (MatrixFn known = known_shape(shape)) return known(call);
   alignas(64) uint32_t buffer[kMaxAccumulator];
   if (shape.family == MatrixFamily::kScaledMfma && call.scale_a) return run_fast_scaled(shape, call);
   const uint32_t* c = safe_accumulator(shape, call, buffer);

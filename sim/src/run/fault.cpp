@@ -54,12 +54,11 @@ void set_mode(Wave& wave, uint32_t mode) {
   wave.mxcsr_wide = control((mode >> 2) & 3, (mode >> 6) & 3);
 }
 
-bool find_window(Workgroup& workgroup, uint64_t low, uint64_t high) {
+bool find_window(Workgroup& workgroup, const Instruction& instruction, uint64_t low, uint64_t high) {
   if (high < low) return false;
   const Allocation* a = workgroup.memory->find(low, high - low);
   if (!a) return false;
-  workgroup.window_begin = a->base;
-  workgroup.window_end = a->end();
+  workgroup.window_of(instruction) = {a->base, a->end()};
   return true;
 }
 

@@ -33,7 +33,12 @@ void set_mode(Wave& wave, uint32_t mode);
 /// Waits until operations whose order matters may be done by this workgroup (see run/order.h).
 void wait_for_turn(const Wave& wave);
 
-/// Finds the allocation that holds [low, high) and makes it the workgroup's window; false if there is none.
-bool find_window(Workgroup& workgroup, uint64_t low, uint64_t high);
+/// Finds the allocation that holds [low, high) and makes it the instruction's window; false if there is none.
+bool find_window(Workgroup& workgroup, const Instruction& instruction, uint64_t low, uint64_t high);
+/// True if [low, high) lies in one allocation.
+inline bool in_window(Workgroup& workgroup, const Instruction& instruction, uint64_t low, uint64_t high) {
+  const MemoryWindow& window = workgroup.window_of(instruction);
+  return (low >= window.begin && low < high && high <= window.end) || find_window(workgroup, instruction, low, high);
+}
 
 }  // namespace crest_sim

@@ -148,7 +148,6 @@ void Scheduler::start(Resident& resident, uint64_t linear) {
   g.linear = linear;
   g.launch = &context_;
   g.memory = memory_.get();
-  g.window_begin = 1, g.window_end = 0;
   g.barriers = 0;
   g.yields = 0;
   g.access = &resident.access;
