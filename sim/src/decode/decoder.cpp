@@ -203,7 +203,9 @@ class Builder {
     const auto& ops = text.operands;
     size_t n = raw_.defs;
     if (starts(base, "v_cmp")) return ops.size() >= 3 ? 1 : 0;
-    if (starts(base, "v_swap_") || (starts(base, "v_permlane") && has(base, "_swap_b32"))) return 2;
+    if (starts(base, "v_movrel")) return 1;  // LLVM takes a destination that M0 moves for a source
+    if (starts(base, "v_swap_") || starts(base, "v_swaprel_") || (starts(base, "v_permlane") && has(base, "_swap_b32")))
+      return 2;
     if (n == 1 && has_carry_out(base) && ops.size() > 3) return 2;
     return std::min(n, ops.size());
   }
@@ -324,7 +326,8 @@ class Builder {
       if (!bit) continue;
       auto list = parse_list(m.value);
       if (starts(base, "v_mfma_scale")) {  // bytes of the two scale operands
-        for (size_t i = 0; i < 2 && i < list.size(); ++i) out.src[3 + i].mods |= static_cast<uint8_t>(list[i] ? bit : 0);
+        for (size_t i = 0; i < 2 && i < list.size(); ++i)
+          out.src[3 + i].mods |= static_cast<uint8_t>(list[i] ? bit : 0);
         continue;
       }
       for (size_t i = 0; i < list.size(); ++i) {

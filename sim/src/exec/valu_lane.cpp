@@ -1,4 +1,6 @@
 // Operations that move values between lanes, or between lanes and scalars.
+#include <utility>
+
 #include "exec/valu.h"
 
 namespace crest_sim::CREST_SIM_LEVEL {
@@ -42,10 +44,11 @@ void permlane16(Wave& w, const Instruction& i) {
 
 /// Swaps the halves of a wave64; nothing in wave32.
 void permlane64(Wave& w, const Instruction& i) {
+  if (w.lanes == 32) return;
   const u32* a = row(w, i.src[0]);
   Row result;
   u64 exec = w.exec();
-  for (u32 l = 0; l < w.lanes; ++l) result.lane[l] = w.lanes == 64 ? a[l ^ 32] : a[l];
+  for (u32 l = 0; l < w.lanes; ++l) result.lane[l] = a[l ^ 32];
   merge_row(w, row(w, i.dst[0]), result.lane, exec);
 }
 
@@ -122,6 +125,13 @@ void move_relative(Wave& w, const Instruction& i) {
   merge_row(w, d, copy.lane, exec);
 }
 
+/// Exchange of two registers, moved by the parts of M0 as for v_movrelsd_2.
+void swap_relative(Wave& w, const Instruction& i) {
+  u32 m0 = w.s[cell::kM0];
+  u32 *a = relative_row(w, i, i.dst[0], (m0 >> 16) & 255), *b = relative_row(w, i, i.dst[1], m0 & 255);
+  for_active(w.exec(), [&](int l) { std::swap(a[l], b[l]); });
+}
+
 }  // namespace
 
 void register_valu_lane(Registry& r) {
@@ -137,6 +147,7 @@ void register_valu_lane(Registry& r) {
   r.add<mbcnt<true>>("v_mbcnt_hi_u32_b32");
   r.add<swap>("v_swap_b32");
   r.add<swap16>("v_swap_b16");
+  r.add<swap_relative>("v_swaprel_b32");
   r.add<move_relative<false, true, false>>("v_movreld_b32");
   r.add<move_relative<true, false, false>>("v_movrels_b32");
   r.add<move_relative<true, true, false>>("v_movrelsd_b32");

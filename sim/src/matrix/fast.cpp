@@ -116,7 +116,12 @@ void run_known(const MatrixCall& call) {
   constexpr MatrixShape kShape{
       MatrixFamily::kMfma, M, K, 1, E, E, S == Sum::kInteger ? Accumulator::kI32 : Accumulator::kF32, Fnuz, 64};
   alignas(64) uint32_t buffer[M * M];
-  multiply<M, S>(a, M, b, M, K, M == 32 ? kRows32 : kRows16, safe_accumulator(kShape, call, buffer), call.d);
+  const uint32_t* c = safe_accumulator(kShape, call, buffer);
+  // Rows 4 g … 4 g + 3 lie in four registers that follow each other.
+  for (int g = 0; g < M / 4; ++g) {
+    const int at = (M == 32 ? kRows32 : kRows16).offset[4 * g];
+    multiply_block<M, K, 4, S>(a + 4 * g, M, 1, b, M, c + at, call.d + at, 64);
+  }
 }
 
 /// Null if there is no such specialisation.

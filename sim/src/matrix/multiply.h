@@ -59,6 +59,38 @@ CREST_SIM_INLINE void multiply(const float* a, int lda, const float* b, int ldb,
   }
 }
 
+/// `Count` rows of D whose accumulators lie `stride` dwords apart: row i multiplies value i · a_step of each row of the
+/// A table. The compiler knows all sizes; it must not keep the whole B table in registers, where it would spill it.
+template <int Columns, int K, int Count, Sum S>
+CREST_SIM_INLINE void multiply_block(const float* a, int lda, int a_step, const float* b, int ldb, const uint32_t* c,
+                                     uint32_t* d, int stride) {
+  constexpr int kVectors = Columns / kWide, kWanted = kVectors >= 8 ? 1 : 8 / kVectors,
+                kRows = kWanted < Count ? kWanted : Count;
+  for (int r = 0; r < Count; r += kRows, a += kRows * a_step, c += kRows * stride, d += kRows * stride) {
+    __asm__("" : "+r"(b));
+    WideF sum[kRows][kVectors];
+    for (int i = 0; i < kRows; ++i) {
+      for (int v = 0; v < kVectors; ++v)
+        sum[i][v] = S == Sum::kInteger ? WideF(0.0f) : load<WideF>(c + i * stride + v * kWide);
+    }
+#pragma clang loop unroll(full)
+    for (int t = 0; t < K; ++t) {
+      WideF left[kRows];
+      for (int i = 0; i < kRows; ++i) left[i] = splat(a[t * lda + i * a_step]);
+      for (int v = 0; v < kVectors; ++v) {
+        const WideF right = load<WideF>(b + t * ldb + v * kWide);
+        for (int i = 0; i < kRows; ++i) sum[i][v] = accumulate<S>(left[i], right, sum[i][v]);
+      }
+    }
+    for (int i = 0; i < kRows; ++i) {
+      for (int v = 0; v < kVectors; ++v) {
+        const int at = i * stride + v * kWide;
+        store_sum<S>(sum[i][v], c + at, d + at);
+      }
+    }
+  }
+}
+
 /// Value of lane 4·⌊l/4⌋ + I in every lane l: row I of sixteen 4 × 4 blocks.
 template <int I, int N>
 CREST_SIM_INLINE VecF<N> spread_row(VecF<N> v) {

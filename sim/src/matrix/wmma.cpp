@@ -4,6 +4,7 @@
 
 #include "matrix/multiply.h"
 #include "matrix/rdna3_dot.h"
+#include "matrix/unpack_rows.h"
 
 namespace crest_sim::CREST_SIM_LEVEL {
 namespace {
@@ -23,13 +24,19 @@ constexpr Rows make_group_rows(int lanes) {
 }
 constexpr Rows kGroupRows32 = make_group_rows(32), kGroupRows64 = make_group_rows(64);
 
+template <int Lanes, Sum S>
+CREST_SIM_INLINE void multiply_groups(const float* a, const float* b, const uint32_t* c, uint32_t* d) {
+  constexpr int kGroups = Lanes / kSize;
+  for (int group = 0; group < kGroups; ++group) {
+    const int at = group * kSize;
+    multiply_block<kSize, kSize, kSize / kGroups, S>(a + at + group, Lanes, kGroups, b + at, Lanes, c + at, d + at,
+                                                     Lanes);
+  }
+}
 template <Sum S>
 void multiply_groups(const MatrixShape& shape, const Tables& tables, const uint32_t* c, uint32_t* d) {
-  const Rows& rows = shape.lanes == 32 ? kGroupRows32 : kGroupRows64;
-  for (int group = 0; group < shape.lanes / kSize; ++group) {
-    const int at = group * kSize;
-    multiply<kSize, S>(tables.a + at + group, shape.lanes, tables.b + at, shape.lanes, kSize, rows, c + at, d + at);
-  }
+  if (shape.lanes == 32) return multiply_groups<32, S>(tables.a, tables.b, c, d);
+  multiply_groups<64, S>(tables.a, tables.b, c, d);
 }
 
 /// Flips signs of packed operands: NEG of even (low half) and NEG_HI of odd values of k.
@@ -58,7 +65,23 @@ void negate_table(float* table, int lanes, uint32_t flips) {
   }
 }
 
+/// Wave32 without modifiers, everything known to the compiler.
+template <Element E>
+void run_plain(const MatrixCall& call, const uint32_t* c) {
+  constexpr UnpackLayout kLayout{32, 32, kSize, false};
+  alignas(64) float a[kSize * 32], b[kSize * 32];
+  unpack_pairs<E>(call.a, kLayout, a);
+  unpack_pairs<E>(call.b, kLayout, b);
+  multiply_groups<32, Sum::kExact>(a, b, c, call.d);
+}
+
 void run_fast_f32(const MatrixShape& shape, const MatrixCall& call) {
+  const Operand* operands = call.instruction->src;
+  if (shape.lanes == 32 && !((operands[0].mods | operands[1].mods | operands[2].mods) & (kNeg | kNegHi))) {
+    alignas(64) uint32_t copy[8 * 32];
+    const uint32_t* c = safe_accumulator(shape, call, copy);
+    return shape.a == Element::kBf16 ? run_plain<Element::kBf16>(call, c) : run_plain<Element::kF16>(call, c);
+  }
   Tables tables;
   unpack(shape.a, false, call.a, {shape.lanes, shape.lanes, kSize, false}, tables.a);
   unpack(shape.b, false, call.b, {shape.lanes, shape.lanes, kSize, false}, tables.b);
