@@ -49,7 +49,7 @@ struct GenerateOptions {
 };
 
 struct Timings {
-  int64_t prompt_tokens = 0;  // in the prompt
+  int64_t prompt_tokens = 0;  // in the prompt; of a prompt that was stopped, those that were read
   int64_t cached_tokens = 0;  // of these, kept from before
   int64_t generated_tokens = 0;
   double prompt_seconds = 0;  // evaluating the rest of the prompt

@@ -124,7 +124,10 @@ Result<bool> Session::prefill(std::span<const int32_t> prompt, const GenerateOpt
   const bool recurrent = engine_.model().config().is_recurrent();
   int64_t begin = kept;
   for (const int64_t end : chunk_ends(kept, total, engine_.options().chunk_size, snapshot_marks(prompt))) {
-    if (is_cancelled(options.cancel)) return false;
+    if (is_cancelled(options.cancel)) {
+      timings.prompt_tokens = begin;
+      return false;
+    }
     const StepItem item{.sequence = sequence_.get(),
                         .tokens = prompt.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
                         .logits = end == total ? logits_.data() : nullptr};

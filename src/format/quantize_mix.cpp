@@ -51,7 +51,8 @@ constexpr QuantMix kMixes[] = {
     {"Q4_0", kQ4_0, kMostlyQ4_0, "4.5 bits, older"},
     {"IQ4_NL", kIQ4_NL, kMostlyIQ4_NL, "4.5 bits on an uneven grid"},
     {"IQ4_XS", kIQ4_XS, kMostlyIQ4_XS, "4.3 bits on an uneven grid"},
-    {"MXFP4_MOE", kMXFP4, kMostlyMXFP4, "experts in 4.25-bit floats, the rest Q8_0"},
+    {"MXFP4", kMXFP4, kMostlyMXFP4, "4.25-bit floats"},
+    {"MXFP4_MOE", kMXFP4, kMostlyMXFP4, "experts in 4.25-bit floats, the rest Q8_0", true},
     {"Q3_K_L", kQ3_K, kMostlyQ3_K_L, "4.3 bits, high loss"},
     {"Q3_K_M", kQ3_K, kMostlyQ3_K_M, "3.9 bits, high loss"},
     {"Q3_K_S", kQ3_K, kMostlyQ3_K_S, "3.5 bits, very high loss"},
@@ -173,7 +174,7 @@ class Chooser {
   DType rule(const TensorEntry& tensor) const {
     const std::string_view name = tensor.name;
     if (name == "output.weight" || (tied_ && name == "token_embd.weight")) return output(tensor);
-    if (mix_.file_type == kMostlyMXFP4) return contains(name, "_exps") && tensor.shape.rank == 3 ? kMXFP4 : kQ8_0;
+    if (mix_.experts_only) return contains(name, "_exps") && tensor.shape.rank == 3 ? kMXFP4 : kQ8_0;
     if (name == "token_embd.weight") return mix_.default_dtype;
     if (is_value_projection(name)) return value_projection();
     if (contains(name, "attn_k.weight") && experts_ == 8 && mix_.default_dtype != kQ8_0) return kQ8_0;
@@ -184,7 +185,7 @@ class Chooser {
 
   DType output(const TensorEntry& tensor) const {
     const bool whole_blocks = tensor.shape[0] % tensor::info(kQ6_K).block_size == 0;
-    return whole_blocks && mix_.default_dtype != kQ8_0 && mix_.file_type != kMostlyMXFP4 ? kQ6_K : kQ8_0;
+    return whole_blocks && mix_.default_dtype != kQ8_0 && !mix_.experts_only ? kQ6_K : kQ8_0;
   }
 
   DType value_projection() const {

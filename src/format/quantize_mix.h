@@ -21,6 +21,7 @@ struct QuantMix {
   tensor::DType default_dtype;  // of tensors that no rule names
   uint32_t file_type;           // value of general.file_type
   std::string_view about;       // one line for --help
+  bool experts_only = false;    // the rest is Q8_0
 };
 
 std::span<const QuantMix> quant_mixes();

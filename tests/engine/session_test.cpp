@@ -242,6 +242,7 @@ TEST_P(SessionTest, CancelledBetweenChunksAndBetweenTokens) {
   const auto in_prompt = run(*session, prompt(100), options);
   EXPECT_EQ(in_prompt.stop_reason, StopReason::kCancelled);
   EXPECT_TRUE(in_prompt.ids.empty());
+  EXPECT_EQ(in_prompt.timings.prompt_tokens, 32);
   EXPECT_EQ(session->sequence().length(), 32);
   cancel.reset();
   options.on_prompt = nullptr;

@@ -73,7 +73,7 @@ Golden read_golden() {
 TEST(QuantizeMix, SameTypesAsLlamaCpp) {
   const Golden golden = read_golden();
   ASSERT_EQ(golden.models.size(), 4u);
-  ASSERT_EQ(golden.mixes.size(), quant_mixes().size() - 1);  // all but F32
+  ASSERT_EQ(golden.mixes.size(), quant_mixes().size() - 2);  // all but F32 and plain MXFP4, which it has not
   for (const GoldenModel& model : golden.models) {
     for (size_t m = 0; m < golden.mixes.size(); ++m) {
       const QuantMix* mix = find_quant_mix(golden.mixes[m]).value();
@@ -154,6 +154,10 @@ TEST(QuantizeMix, ImportanceChangesTheRules) {
 TEST(QuantizeMix, Names) {
   EXPECT_EQ(find_quant_mix("q4_k").value()->name, "Q4_K_M");
   EXPECT_EQ(find_quant_mix("Q3_K_s").value()->name, "Q3_K_S");
+  // Every type that can be written is a name, as it is printed.
+  for (const char* name : {"F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K",
+                           "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"})
+    EXPECT_TRUE(find_quant_mix(name).ok()) << name;
   const auto unknown = find_quant_mix("Q4_K_XL");
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("'Q4_K_XL'"), std::string::npos);
