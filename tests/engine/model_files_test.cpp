@@ -123,7 +123,7 @@ TEST_F(ModelFiles, VariantsOfOtherWritersAreAccepted) {
   EXPECT_EQ(logits(variant), wanted);
 }
 
-// LO-4: valid metadata in another order, other widths, unknown keys of every type.
+// Valid metadata in another order, other widths, unknown keys of every type.
 TEST_F(ModelFiles, MetadataOrderAndUnknownKeysDoNotMatter) {
   const auto source = convert("qwen3", "bf16");
   const auto wanted = logits(source);

@@ -259,7 +259,7 @@ TEST_P(SessionTest, CancelledBetweenChunksAndBetweenTokens) {
   EXPECT_EQ(run(*session, prompt(100), options).ids, wanted.ids);
 }
 
-// SS-6: log-probabilities are those of the model, whatever filters, temperature, penalties and bias do.
+// Log-probabilities are those of the model, whatever filters, temperature, penalties and bias do.
 TEST_P(SessionTest, LogprobsAreTheModelsOwn) {
   const auto engine = load();
   const auto session = new_session(*engine);

@@ -150,7 +150,7 @@ TEST_P(TinyOracle, GreedyAnswers) {
   }
 }
 
-// SS-6, kind of fault: log-probabilities after temperature or filters (0 or -3.4e38), or of the wrong tokens.
+// Kind of fault: log-probabilities after temperature or filters (0 or -3.4e38), or of the wrong tokens.
 TEST(TinyCases, LogprobsAreRaw) {
   CREST_SKIP_WITHOUT_MODELS();
   const auto engine = load_engine(*testing::large_model("tiny-dense"));
@@ -204,7 +204,7 @@ class ModelCopy {
   testing::TemporaryFolder folder_;
 };
 
-// SS-3, kind of fault: the set of tokens that end an answer is taken from one file alone.
+// Kind of fault: the set of tokens that end an answer is taken from one file alone.
 TEST(TinyCases, EndOfGenerationIsTheUnionOfAllSources) {
   CREST_SKIP_WITHOUT_MODELS();
   const std::string end = R"({"eos_token": "<|im_end|>"})", text_end = R"({"eos_token": "<|endoftext|>"})";
@@ -237,7 +237,7 @@ TEST(TinyCases, EndOfGenerationIsTheUnionOfAllSources) {
   }
 }
 
-// SS-5, kind of fault: a character that is spread over tokens is replaced or cut.
+// Kind of fault: a character that is spread over tokens is replaced or cut.
 TEST(TinyCases, CharactersSpreadOverTokens) {
   CREST_SKIP_WITHOUT_MODELS();
   const auto engine = load_engine(*testing::large_model("tiny-dense"));

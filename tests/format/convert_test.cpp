@@ -127,7 +127,7 @@ TEST(Convert, TypesAndThreads) {
   }
 }
 
-// QC-3: f32 to bf16 by truncation, NaN turned into infinity, subnormals flushed.
+// F32 to bf16 by truncation, NaN turned into infinity, subnormals flushed.
 TEST(Convert, Bf16Rounding) {
   HfBuilder b = make_llama();
   const std::pair<uint32_t, uint16_t> cases[] = {{0x3f808000, 0x3f80}, {0x3f818000, 0x3f82}, {0x3f808001, 0x3f81},
@@ -172,7 +172,7 @@ TEST(Convert, Vocabulary) {
   EXPECT_EQ(from_gguf->tokens.size(), 40u);
   EXPECT_EQ(from_gguf->tokens[39], "[PAD39]");
   EXPECT_EQ(from_gguf->types[39], text::TokenType::kUnused);
-  // SS-3, the stop set taken from one file only: both ids of generation_config.json survive the conversion.
+  // The stop set taken from one file only: both ids of generation_config.json survive the conversion.
   std::set<text::TokenId> ends(from_gguf->end_of_generation_ids.begin(), from_gguf->end_of_generation_ids.end());
   ends.insert({from_gguf->eos_id, from_gguf->eot_id});
   EXPECT_TRUE(ends.contains(27) && ends.contains(3));
@@ -191,7 +191,7 @@ TEST(Convert, TooManyTokensForTheEmbedding) {
       << report.error().message;
 }
 
-// QC-5: the output is an input, or cannot be written: nothing is lost, nothing half-made stays.
+// The output is an input, or cannot be written: nothing is lost, nothing half-made stays.
 TEST(Convert, OutputsThatWouldDestroyOrCannotBe) {
   const TemporaryFolder folder, elsewhere;
   write(make_llama(), folder);

@@ -30,7 +30,7 @@ void write_set(const TemporaryFolder& folder) {
   for (int i = 0; i < 5; ++i) folder.write(name(i + 1), part(i).bytes());
 }
 
-// LO-1: only the named file is read, a first file without tensors breaks things, a later file fails obscurely.
+// Only the named file is read, a first file without tensors breaks things, a later file fails obscurely.
 TEST(GgufSplit, AnyFileLoadsTheSet) {
   const TemporaryFolder folder;
   write_set(folder);
@@ -49,7 +49,7 @@ TEST(GgufSplit, AnyFileLoadsTheSet) {
   }
 }
 
-// LO-2: files that disagree must not be merged. The message names the file, the key and both values.
+// Files that disagree must not be merged. The message names the file, the key and both values.
 TEST(GgufSplit, SetsThatDisagreeAreRefused) {
   const auto check = [&](const std::function<void(const TemporaryFolder&)>& change,
                          const std::vector<std::string>& words) {
@@ -107,7 +107,7 @@ TEST(GgufSplit, TheNameMustSayTheNumber) {
   }
 }
 
-// LO-4: valid metadata that readers refuse, or where the cursor slips.
+// Valid metadata that readers refuse, or where the cursor slips.
 TEST(GgufMetadata, KeysInAnyOrderAndUnknownOnesOfEveryType) {
   GgufBuilder b;
   b.metadata = Metadata("reversed");

@@ -28,7 +28,7 @@ std::string tensor(const std::string& name, const std::string& dtype, const std:
   return fmt::format(R"(,"{}":{{"dtype":"{}","shape":{},"data_offsets":{}}})", name, dtype, shape, range);
 }
 
-// LO-6: readers that are too strict or too lax. What the format's reference accepts and refuses was measured.
+// Readers that are too strict or too lax. What the format's reference accepts and refuses was measured.
 TEST(Safetensors, EdgesOfTheHeader) {
   const std::string plain = with("");
   EXPECT_EQ(message(plain), "");

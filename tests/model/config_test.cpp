@@ -109,7 +109,7 @@ TEST(Config, ValuesPerLayer) {
   const auto config = parse_config(m);
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config->layers[3].kv_heads, 1);
-  // LO-4: the same number for every layer as an array, widths other than u32.
+  // The same number for every layer as an array, widths other than u32.
   auto array = llama();
   array.set("llama.attention.head_count", Value::i32s(std::vector<int32_t>{4, 4, 4}));
   array.set("llama.block_count", Value::u64(3));

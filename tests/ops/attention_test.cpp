@@ -223,7 +223,7 @@ TEST(Attention, SlidingWindowAndSoftCap) {
   check_setting({.sequences = {{33, 50}}, .q_heads = 2, .kv_heads = 2, .soft_cap = 2.0f});
 }
 
-// KN-2: more queries than keys, bottom-right aligned. Early rows see nothing: zeros and -infinity, never stale memory.
+// More queries than keys, bottom-right aligned. Early rows see nothing: zeros and -infinity, never stale memory.
 TEST(Attention, QueriesThatSeeNoKeyGiveZeros) {
   for (const Setting& setting :
        {Setting{.sequences = {{17, 16}}, .head_dim = 80, .value_dim = 80},

@@ -107,7 +107,7 @@ TEST(Linear, ReadsPickedRowsAndStridesAndAccumulates) {
   }
 }
 
-// The red zone of KN-5: group sizes that no block divides, empty groups, no token at all.
+// Group sizes that no block divides, empty groups, no token at all.
 TEST(GroupedLinear, MeetsEachExpertsMatrix) {
   CaseRandom random(7);
   const Weight w = random_weight(DType::kQ4_0, 13, 64, 5, 1.0f, random);

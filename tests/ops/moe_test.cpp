@@ -166,7 +166,7 @@ TEST(MoeExperts, FollowTheDefinition) {
   check_experts({1, 1, 1, 32, 32, DType::kF32});
   check_experts({7, 3, 8, 64, 32, DType::kQ8_0});
   check_experts({33, 2, 5, 32, 96, DType::kQ4_0, GatedActivation::kGeGluTanh});
-  check_experts({3, 8, 384, 32, 32, DType::kF16});  // KN-5: far more experts than pairs
+  check_experts({3, 8, 384, 32, 32, DType::kF16});  // Far more experts than pairs
   check_experts({5, 2, 3, 128, 128, DType::kParoW4});
 }
 

@@ -163,7 +163,7 @@ TEST(Sample, LogitBias) {
   }
 }
 
-// SS-6: log-probabilities are the model's own, whatever temperature, top-k, bias and penalties did.
+// Log-probabilities are the model's own, whatever temperature, top-k, bias and penalties did.
 TEST(Sample, LogprobsComeFromTheRawLogits) {
   double sum = 0;
   for (const float logit : kLogits) sum += std::exp(double{logit});
