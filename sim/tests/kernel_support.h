@@ -43,6 +43,7 @@ class KernelTest : public ::testing::TestWithParam<KernelTarget> {
     ASSERT_TRUE(device.ok()) << device.error();
     device_ = std::move(*device);
     config.threads = 1;
+    config.checks = CheckOptions::standard();
   }
 
   void load(const std::string& family) {
@@ -76,6 +77,7 @@ class KernelTest : public ::testing::TestWithParam<KernelTarget> {
     config.block = block;
     result = device_->launch(*module_, kernel, config, arguments.bytes());
     ASSERT_TRUE(result.ok) << result.fault.to_string();
+    for (const CheckReport& r : result.reports) ADD_FAILURE() << r.to_string();
   }
 
   float uniform() { return std::uniform_real_distribution<float>(-1, 1)(random); }

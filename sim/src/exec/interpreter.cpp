@@ -1,6 +1,7 @@
 // The loop that runs a wave, and the binding of decoded instructions to handlers.
 #include "exec/interpreter.h"
 
+#include "check/state.h"
 #include "exec/common.h"
 #include "run/levels.h"
 
@@ -146,6 +147,42 @@ void run(Wave& w, uint32_t budget) {
   if (entered != kDefaultMxcsr || w.mxcsr != kDefaultMxcsr) _mm_setcsr(kDefaultMxcsr);
 }
 
+void step_checked(Wave& w, const Instruction& i, bool special) {
+  WaveCheck& c = *w.check;
+  const CheckPlan& plan = c.plans[&i - w.code];
+  ++c.slot;
+  c.recent[c.recent_next % 16] = &plan;
+  c.recent_slot[c.recent_next++ % 16] = c.slot;
+  if (c.touches_hot(plan) || (plan.flags & kPlanBefore)) check_before(w, i, plan);
+  if (plan.flags & (kPlanMark | kPlanWait | kPlanNop)) {
+    if (plan.flags & kPlanMark) mark_results(c, plan);
+    if (plan.flags & kPlanWait) check_wait(w, i);
+    if (plan.flags & kPlanNop) c.slot += plan.nops;
+  }
+  if (plan.flags & kPlanSkip) return;
+  w.workgroup->access->parts = 0;
+  special ? execute_indexed(w, i) : i.execute(w, i);
+  if (plan.flags & kPlanAfter) check_after(w, i, plan, *w.workgroup->access);
+}
+
+void run_checked(Wave& w, uint32_t budget) {
+  bool special = w.gpr_index_enable || w.vskip;
+  uint32_t entered = w.mxcsr;
+  if (entered != kDefaultMxcsr) _mm_setcsr(entered);
+  w.budget = static_cast<int32_t>(budget);
+  WorkgroupObserver* observer = w.workgroup->observer;
+  do {
+    const Instruction& i = *w.pc;
+    w.pc = &i + 1;
+    ++w.instructions;
+    if (special && w.vskip && is_vector_class(i.cls)) continue;
+    if (observer) observer->before(w, i);
+    step_checked(w, i, special);
+    if (observer) observer->after(w, i, w.workgroup->access->parts ? w.workgroup->access : nullptr);
+  } while (--w.budget > 0);
+  if (entered != kDefaultMxcsr || w.mxcsr != kDefaultMxcsr) _mm_setcsr(kDefaultMxcsr);
+}
+
 #define CREST_SIM_TEXT2(x) #x
 #define CREST_SIM_TEXT(x) CREST_SIM_TEXT2(x)
 
@@ -163,6 +200,7 @@ const Level kLevel{std::string_view(CREST_SIM_TEXT(CREST_SIM_LEVEL)).substr(6),
                    unknown,
                    register_range,
                    run<false>,
-                   run<true>};
+                   run<true>,
+                   run_checked};
 
 }  // namespace crest_sim::CREST_SIM_LEVEL

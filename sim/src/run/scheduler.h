@@ -14,6 +14,7 @@
 #include <set>
 #include <vector>
 
+#include "check/state.h"
 #include "crest_sim/device.h"
 
 namespace crest_sim {
@@ -23,7 +24,7 @@ struct FaultException;
 class Scheduler {
  public:
   Scheduler(LaunchContext& context, const LaunchConfig& config, const Kernel& kernel, const Instruction* code,
-            std::shared_ptr<const AllocationTable> memory, uint32_t scratch_bytes);
+            std::shared_ptr<const AllocationTable> memory, uint32_t scratch_bytes, LaunchCheck* check);
   LaunchResult run();
   /// Blocks until no earlier workgroup of this round is running.
   void wait_for_turn(const Workgroup& workgroup);
@@ -34,6 +35,7 @@ class Scheduler {
     std::vector<std::unique_ptr<WorkgroupObserver>> observers;
     std::unique_ptr<WorkgroupObserver> fan_out;
     MemoryAccess access;
+    WorkgroupCheck check;
   };
   enum class Turn { kFinished, kParked };
 
@@ -53,6 +55,7 @@ class Scheduler {
   const Instruction* code_;
   std::shared_ptr<const AllocationTable> memory_;
   uint32_t scratch_bytes_;
+  LaunchCheck* check_;
   uint32_t block_size_, wave_count_, rows_;
   uint64_t total_, max_resident_;
   int32_t entry_index_;

@@ -37,7 +37,7 @@ extern "C" __global__ LB(64) void backward_chain(u32* flags, u32 groups) {
 
 extern "C" __global__ void hidden_arguments(u32* out) {
   const u32* implicit = (const u32*)__builtin_amdgcn_implicitarg_ptr();
-  if (tid() == 0 && bidx() == 0 && bidy() == 0) {
+  if (tid() == 0 && bidx() == 0 && bidy() == 0 && bidz() == 0) {
     out[0] = implicit[0];
     out[1] = implicit[1];
     out[2] = implicit[2];

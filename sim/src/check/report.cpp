@@ -1,0 +1,118 @@
+// Findings: merged by kind and instructions, with source lines where the object has them.
+#include <fmt/format.h>
+#include <llvm/DebugInfo/DWARF/DWARFContext.h>
+#include <llvm/Object/ELFObjectFile.h>
+
+#include "check/state.h"
+
+namespace crest_sim {
+namespace {
+
+/// "file:line" of an address in the code section; empty without line tables.
+class SourceLines {
+ public:
+  explicit SourceLines(const CodeObject& object) {
+    auto bytes = object.file();
+    llvm::StringRef text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    auto file = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(text, "code object"));
+    if (!file) {
+      llvm::consumeError(file.takeError());
+      return;
+    }
+    file_ = std::move(*file);
+    auto ignore = [](llvm::Error e) { llvm::consumeError(std::move(e)); };
+    dwarf_ = llvm::DWARFContext::create(*file_, llvm::DWARFContext::ProcessDebugRelocations::Ignore, nullptr, "",
+                                        ignore, ignore);
+  }
+  std::string at(uint64_t address) {
+    if (!dwarf_) return {};
+    for (const auto& section : file_->sections()) {
+      if (!section.isText() || address < section.getAddress() || address >= section.getAddress() + section.getSize())
+        continue;
+      auto info = dwarf_->getLineInfoForAddress({address, section.getIndex()});
+      return found(info);
+    }
+    return {};
+  }
+
+ private:
+  static std::string found(const std::optional<llvm::DILineInfo>& info) {
+    if (!info || info->Line == 0) return {};
+    return fmt::format("{}:{}", info->FileName, info->Line);
+  }
+  template <class T>
+  static std::string found(const T& info) {
+    if (info.Line == 0) return {};
+    return fmt::format("{}:{}", info.FileName, info.Line);
+  }
+
+  std::unique_ptr<llvm::object::ObjectFile> file_;
+  std::unique_ptr<llvm::DWARFContext> dwarf_;
+};
+
+std::string describe(const CheckPlace& p) {
+  std::string out = fmt::format("pc {:#x}: {}", p.pc, p.disassembly);
+  if (!p.source.empty()) out += fmt::format(" ({})", p.source);
+  out += fmt::format("; workgroup ({}, {}, {})", p.workgroup.x, p.workgroup.y, p.workgroup.z);
+  if (p.wave >= 0) out += fmt::format(", wave {}", p.wave);
+  if (p.lane >= 0) out += fmt::format(", lane {}", p.lane);
+  return out;
+}
+
+}  // namespace
+
+std::string CheckReport::to_string() const {
+  std::string out = fmt::format("kernel {}: {}: {} [{}]", kernel, check_name(kind), message, describe(place));
+  if (has_other) out += fmt::format(" [other: {}]", describe(other));
+  if (count > 1) out += fmt::format(" ({} times)", count);
+  return out;
+}
+
+bool LaunchCheck::is_new(CheckKind kind, const Instruction& i, const Instruction* other) {
+  std::lock_guard lock(mutex_);
+  auto it = reports_.find({kind, index_of(*this, i), other ? index_of(*this, *other) : ~0u});
+  if (it == reports_.end()) return true;
+  ++it->second.count;
+  return false;
+}
+
+void LaunchCheck::report(const Wave& wave, Finding f) {
+  std::lock_guard lock(mutex_);
+  CheckReport& r = reports_[{f.kind, index_of(*this, *f.instruction), f.other ? index_of(*this, *f.other) : ~0u}];
+  r.kind = f.kind;
+  r.kernel = context.kernel->name;
+  r.message = std::move(f.message);
+  r.address = f.address;
+  r.place.pc = f.instruction->pc;
+  r.place.workgroup = wave.workgroup->id;
+  r.place.wave = static_cast<int>(wave.index);
+  r.place.lane = f.lane;
+  if (!f.other) return;
+  r.has_other = true;
+  r.other.pc = f.other->pc;
+  uint64_t n = f.other_workgroup == ~uint64_t(0) ? wave.workgroup->linear : f.other_workgroup;
+  r.other.workgroup = {static_cast<uint32_t>(n % context.grid.x),
+                       static_cast<uint32_t>(n / context.grid.x % context.grid.y),
+                       static_cast<uint32_t>(n / context.grid.x / context.grid.y)};
+  r.other.wave = f.other_wave >= 0 || f.kind == CheckKind::kLdsRace ? f.other_wave : static_cast<int>(wave.index);
+}
+
+std::vector<CheckReport> LaunchCheck::take_reports() {
+  std::vector<CheckReport> out;
+  if (reports_.empty()) return out;
+  SourceLines lines(*context.object);
+  auto complete = [&](CheckPlace& p) {
+    int32_t n = context.code->index_at(context.code->section_address + p.pc);
+    if (n >= 0) p.disassembly = context.code->disassembly(context.code->instructions[static_cast<size_t>(n)]);
+    p.source = lines.at(context.code->section_address + p.pc);
+  };
+  for (auto& [key, report] : reports_) {
+    complete(report.place);
+    if (report.has_other) complete(report.other);
+    out.push_back(std::move(report));
+  }
+  reports_.clear();
+  return out;
+}
+
+}  // namespace crest_sim
