@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "crest_sim/check.h"
 #include "crest_sim/device.h"
 
 namespace crest_sim::test {
@@ -43,7 +44,13 @@ class KernelTest : public ::testing::TestWithParam<KernelTarget> {
     ASSERT_TRUE(device.ok()) << device.error();
     device_ = std::move(*device);
     config.threads = 1;
-    config.checks = CheckOptions::standard();
+    check(CheckOptions::standard());
+  }
+
+  /// All kernels run with checks, and what these find is a failure.
+  void check(const CheckOptions& options) {
+    checker_ = std::make_unique<Checker>(options);
+    config.observers = {checker_.get()};
   }
 
   void load(const std::string& family) {
@@ -77,7 +84,7 @@ class KernelTest : public ::testing::TestWithParam<KernelTarget> {
     config.block = block;
     result = device_->launch(*module_, kernel, config, arguments.bytes());
     ASSERT_TRUE(result.ok) << result.fault.to_string();
-    for (const CheckReport& r : result.reports) ADD_FAILURE() << r.to_string();
+    for (const CheckReport& r : checker_->take_reports()) ADD_FAILURE() << r.to_string();
   }
 
   float uniform() { return std::uniform_real_distribution<float>(-1, 1)(random); }
@@ -90,6 +97,7 @@ class KernelTest : public ::testing::TestWithParam<KernelTarget> {
   std::shared_ptr<Memory> memory_;
   std::unique_ptr<Device> device_;
   std::shared_ptr<Module> module_;
+  std::unique_ptr<Checker> checker_;
   LaunchConfig config;
   LaunchResult result;
   std::mt19937 random{1};

@@ -1,16 +1,22 @@
-// Checks of a launch: what real hardware would not tell. Chosen with LaunchConfig::checks; findings come back in
-// LaunchResult::reports. Accesses outside every allocation (and after free) are faults: they end the launch and are
-// found whether checks are on or not.
+// Checks of launches: what real hardware would not tell.
+//
+//   crest_sim::Checker checker;
+//   config.observers.push_back(&checker);
+//   device->launch(module, "kernel", config, arguments);
+//   for (const crest_sim::CheckReport& r : checker.take_reports()) puts(r.to_string().c_str());
+//
+// Accesses outside every allocation (and after free) are faults: they end the launch and are found without a checker.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "crest_sim/observer.h"
 #include "crest_sim/result.h"
-#include "crest_sim/wave.h"
 
 namespace crest_sim {
 
@@ -67,6 +73,33 @@ struct CheckReport {
   uint64_t count = 1;  ///< findings of this kind at these two instructions; the first one is shown
 
   std::string to_string() const;
+};
+
+/// Follows launches and collects what it finds. One checker may serve several launches, also at the same time. A launch
+/// that is checked for global races uses one host thread.
+class Checker : public Observer {
+ public:
+  explicit Checker(const CheckOptions& options = CheckOptions::standard());
+  ~Checker() override;
+
+  const CheckOptions& options() const;
+  /// Findings since the last call.
+  std::vector<CheckReport> take_reports();
+
+  /// Memory that counts as not written. Allocations are zeroed and count as written unless they are marked. Whoever
+  /// writes marked memory (copies, fills, kernels that run without this checker) says so; kernels that run with it do
+  /// it themselves.
+  void mark_uninitialised(uint64_t base, uint64_t bytes);
+  void mark_initialised(uint64_t base, uint64_t bytes);
+
+  void launch_begin(const LaunchContext& context) override;
+  std::unique_ptr<WorkgroupObserver> begin_workgroup(Workgroup& workgroup) override;
+  void end_workgroup(Workgroup& workgroup, std::unique_ptr<WorkgroupObserver> observer) override;
+  void launch_end(const LaunchContext& context) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace crest_sim

@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "crest_sim/check.h"
 #include "crest_sim/code_object.h"
 #include "crest_sim/memory.h"
 #include "crest_sim/observer.h"
@@ -36,7 +35,7 @@ enum class FaultKind : uint8_t {
   kBranchTarget,
   kTrap,
   kDeadlock,
-  kUseAfterFree,
+  kCheck,
 };
 
 /// Why a launch stopped.
@@ -66,13 +65,11 @@ struct LaunchConfig {
   uint64_t max_wave_instructions = 0;       ///< per workgroup; beyond it the launch fails as hanging. 0: no limit
   uint64_t visible_devices = ~uint64_t(0);  ///< bit per ordinal: whose memory the kernel may access
   std::vector<Observer*> observers;
-  CheckOptions checks;  ///< none; checking for global races uses one host thread
 };
 
 struct LaunchResult {
-  bool ok = false;  ///< no fault; the checks may still have found something
+  bool ok = false;
   Fault fault;
-  std::vector<CheckReport> reports;  ///< what the checks found; the launch went on
   uint64_t wave_instructions = 0;
   double seconds = 0;
 };

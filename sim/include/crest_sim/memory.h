@@ -37,15 +37,11 @@ class AllocationTable {
   const Allocation* find(uint64_t address, uint64_t bytes) const;
   /// For messages: what lies at, before or behind an address ("3 bytes behind allocation 7 …", "inside freed …").
   std::string describe(uint64_t address) const;
-  /// True inside an allocation that was freed.
-  bool is_freed(uint64_t address) const;
   const std::vector<Allocation>& ranges() const { return ranges_; }
 
  private:
   std::vector<Allocation> ranges_;
 };
-
-class MemoryShadow;
 
 class Memory {
  public:
@@ -72,18 +68,12 @@ class Memory {
   /// Maps `bytes` that another process shares. `descriptor` may be closed afterwards. Ends with free().
   Result<uint64_t> attach(int descriptor, uint64_t bytes, std::string name, int device);
 
-  /// For the check of uninitialised values. allocate() gives zeroed memory, which counts as written. Whoever writes
-  /// memory that was marked (copies, fills) says so; kernels that run with the check do it themselves.
-  void mark_uninitialised(uint64_t base, uint64_t bytes);
-  void mark_initialised(uint64_t base, uint64_t bytes);
-  const std::shared_ptr<MemoryShadow>& shadow() const { return shadow_; }
-
   /// The reserved range, for shadow memory laid out in parallel (one shadow cell per so many bytes).
   uint64_t arena_base() const { return arena_; }
   uint64_t arena_bytes() const { return arena_bytes_; }
 
  private:
-  Memory(uint64_t arena, uint64_t bytes);
+  Memory(uint64_t arena, uint64_t bytes) : arena_(arena), arena_bytes_(bytes), next_(arena + 65536) {}
   void insert(Allocation allocation);
   void release_pages(const Allocation& allocation);
   Result<uint64_t> place(uint64_t bytes, uint64_t alignment);
@@ -95,7 +85,6 @@ class Memory {
   uint64_t freed_ = 0;              // of them
   std::map<uint64_t, int> shared_;  // descriptors of shared allocations, by base
   mutable std::map<uint64_t, std::shared_ptr<const AllocationTable>> tables_;  // made on demand, by devices
-  std::shared_ptr<MemoryShadow> shadow_;
 };
 
 }  // namespace crest_sim

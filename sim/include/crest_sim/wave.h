@@ -39,8 +39,6 @@ struct MemoryAccess {
 };
 
 struct Workgroup;
-struct WaveCheck;
-struct WorkgroupCheck;
 
 struct alignas(64) Wave {
   uint32_t* v = nullptr;  ///< [row][lane]
@@ -55,9 +53,7 @@ struct alignas(64) Wave {
   uint32_t mxcsr_wide = 0x1f80;       ///< the same for f16 and f64, which have their own MODE fields
   const Instruction* code = nullptr;  ///< first instruction of the object
   Workgroup* workgroup = nullptr;
-  uint64_t instructions = 0;   ///< executed so far
-  WaveCheck* check = nullptr;  ///< see crest_sim/check.h
-  uint32_t scalars_set = 0;    ///< SGPRs that hold a value when the wave starts
+  uint64_t instructions = 0;  ///< executed so far
   // s_set_gpr_idx: index added to VGPR numbers, and which operands use it (1 src0, 2 src1, 4 src2, 8 dst).
   uint8_t gpr_index_enable = 0;
   bool vskip = false;
@@ -101,7 +97,6 @@ struct Workgroup {
   uint64_t sequence = 0;     ///< place in the order of this round (see run/scheduler.h)
   MemoryAccess* access = nullptr;
   WorkgroupObserver* observer = nullptr;
-  WorkgroupCheck* check = nullptr;
   std::unique_ptr<uint32_t[], void (*)(uint32_t*)> registers{nullptr, +[](uint32_t* p) { std::free(p); }};
   std::vector<uint8_t> lds_storage, scratch_storage;
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "check/state.h"
 
@@ -24,7 +26,7 @@ void cool_down(const LaunchCheck& launch, WaveCheck& c, const RegisterRange& ran
 }
 
 void check_barrier(Wave& wave, const Instruction& i) {
-  WorkgroupCheck& g = *wave.workgroup->check;
+  WorkgroupCheck& g = check_of(*wave.workgroup);
   if (!g.launch->options[CheckKind::kDivergentBarrier]) return;
   for (const Wave& other : wave.workgroup->waves) {
     if (other.state != WaveState::kEnded || !g.launch->is_new(CheckKind::kDivergentBarrier, i, other.pc - 1)) continue;
@@ -77,21 +79,108 @@ Result<CheckOptions> CheckOptions::parse(std::string_view text) {
 }
 
 LaunchCheck::LaunchCheck(const LaunchContext& c, const Instruction* instructions, const CheckOptions& o,
-                         std::shared_ptr<MemoryShadow> shadow)
+                         std::shared_ptr<const std::vector<CheckPlan>> plan_list, std::shared_ptr<MemoryShadow> shadow)
     : context(c),
       code(instructions),
       options(o),
-      plans(make_plans(instructions, c.code->instructions.size(), *c.target, c.code->wave_size, o)),
+      plans(std::move(plan_list)),
       memory(std::move(shadow)),
       cdna(c.target->cdna),
       gfx950(c.target->arch == Arch::kGfx950),
       gfx1100(c.target->arch == Arch::kGfx1100) {
-  if (!options[CheckKind::kUninitialised]) memory->forget();
+  if (!options[CheckKind::kGlobalRace]) return;
   order.races = memory->take_races();
   order.first_segment = order.races->next_segment;
 }
 
 LaunchCheck::~LaunchCheck() { memory->give_back(std::move(order.races)); }
+
+struct Checker::Impl {
+  explicit Impl(const CheckOptions& o) : options(o) {}
+
+  struct Plans {
+    const Instruction* code = nullptr;
+    std::vector<uint8_t> bytes;
+    std::shared_ptr<const std::vector<CheckPlan>> plans;
+  };
+  const CheckOptions options;
+  std::shared_ptr<MemoryShadow> memory = std::make_shared<MemoryShadow>();
+  std::mutex mutex;
+  std::map<const LaunchContext*, std::unique_ptr<LaunchCheck>> launches;
+  std::vector<CheckReport> reports;
+  std::vector<Plans> plans;  ///< of the objects used last
+
+  /// Code may have been loaded where other code was: the bytes decide.
+  std::shared_ptr<const std::vector<CheckPlan>> plans_for(const LaunchContext& c, const Instruction* code) {
+    for (const Plans& p : plans)
+      if (p.code == code && p.bytes == c.code->bytes) return p.plans;
+    if (plans.size() == 8) plans.erase(plans.begin());
+    plans.push_back({code, c.code->bytes,
+                     std::make_shared<const std::vector<CheckPlan>>(
+                         make_plans(code, c.code->instructions.size(), *c.target, c.code->wave_size, options))});
+    return plans.back().plans;
+  }
+};
+
+Checker::Checker(const CheckOptions& options) : impl_(std::make_unique<Impl>(options)) {}
+Checker::~Checker() = default;
+const CheckOptions& Checker::options() const { return impl_->options; }
+
+std::vector<CheckReport> Checker::take_reports() {
+  std::lock_guard lock(impl_->mutex);
+  return std::exchange(impl_->reports, {});
+}
+
+void Checker::mark_uninitialised(uint64_t base, uint64_t bytes) { impl_->memory->mark_uninitialised(base, bytes); }
+void Checker::mark_initialised(uint64_t base, uint64_t bytes) { impl_->memory->mark_initialised(base, bytes); }
+
+void Checker::launch_begin(const LaunchContext& context) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->launches[&context] = nullptr;  // made with the first workgroup, which knows the code
+}
+
+std::unique_ptr<WorkgroupObserver> Checker::begin_workgroup(Workgroup& g) {
+  LaunchCheck* launch;
+  {
+    std::lock_guard lock(impl_->mutex);
+    auto& entry = impl_->launches[g.launch];
+    const Instruction* code = g.waves[0].code;
+    if (!entry)
+      entry = std::make_unique<LaunchCheck>(*g.launch, code, impl_->options, impl_->plans_for(*g.launch, code),
+                                            impl_->memory);
+    launch = entry.get();
+  }
+  std::unique_ptr<WorkgroupCheck> check;
+  {
+    std::lock_guard lock(launch->pool_mutex);
+    if (!launch->pool.empty()) {
+      check = std::move(launch->pool.back());
+      launch->pool.pop_back();
+    }
+  }
+  if (!check) check = std::make_unique<WorkgroupCheck>();
+  check->launch = launch;
+  check->next = nullptr;
+  check->start(g);
+  return check;
+}
+
+void Checker::end_workgroup(Workgroup&, std::unique_ptr<WorkgroupObserver> observer) {
+  std::unique_ptr<WorkgroupCheck> check(static_cast<WorkgroupCheck*>(observer.release()));
+  check->finish();
+  LaunchCheck& launch = *check->launch;
+  std::lock_guard lock(launch.pool_mutex);
+  launch.pool.push_back(std::move(check));
+}
+
+void Checker::launch_end(const LaunchContext& context) {
+  std::lock_guard lock(impl_->mutex);
+  auto it = impl_->launches.find(&context);
+  if (it == impl_->launches.end()) return;
+  if (it->second)
+    for (CheckReport& r : it->second->take_reports()) impl_->reports.push_back(std::move(r));
+  impl_->launches.erase(it);
+}
 
 void WorkgroupCheck::start(Workgroup& g) {
   workgroup = &g;
@@ -99,9 +188,11 @@ void WorkgroupCheck::start(Workgroup& g) {
   acquired = 0;
   dirty = false;
   lds.start(g.lds_bytes);
-  segment = launch->order.open(g.linear, 0, this);
+  if (launch->options[CheckKind::kGlobalRace]) segment = launch->order.open(g.linear, 0, this);
   waves.resize(g.waves.size());
   bool undefined = launch->options[CheckKind::kUninitialised];
+  const KernelDescriptor& d = launch->context.kernel->descriptor;
+  uint32_t scalars = d.user_sgprs() + static_cast<uint32_t>(std::popcount(d.rsrc2 >> 7 & 15));
   for (size_t n = 0; n < waves.size(); ++n) {
     WaveCheck& c = waves[n];
     Wave& w = g.waves[n];
@@ -110,31 +201,32 @@ void WorkgroupCheck::start(Workgroup& g) {
     std::fill(std::begin(c.pending), std::end(c.pending), uint8_t(0));
     std::fill(std::begin(c.recent), std::end(c.recent), nullptr);
     for (OutstandingQueue& q : c.queue) q.first = q.count = 0;
-    c.plans = launch->plans.data();
+    c.plans = launch->plans->data();
     c.slot = slot;
     c.matrix_free = 0;
     c.memory_number = 0;
-    w.check = &c;
     std::fill(std::begin(c.undefined), std::end(c.undefined), 0);
     std::fill(std::begin(c.undefined_bits), std::end(c.undefined_bits), 0u);
     if (!undefined) continue;
     c.undefined_scratch.assign(g.scratch_bytes / 4, w.exec());
     for (uint32_t r = 1; r < w.vgpr_limit; ++r) set_undefined(c, r, w.exec(), w.exec());
     for (uint32_t r = 256; r < 256 + w.agpr_limit; ++r) set_undefined(c, r, w.exec(), w.exec());
-    for (uint32_t s = w.scalars_set; s < cell::kVcc + 2; ++s) set_undefined_bits(c, s, ~0u);
+    for (uint32_t s = scalars; s < cell::kVcc + 2; ++s) set_undefined_bits(c, s, ~0u);
   }
 }
 
 void WorkgroupCheck::finish() {
+  if (!launch->options[CheckKind::kGlobalRace]) return;
   GlobalOrder::Segment& s = launch->order[segment << 5];
   s.owner = nullptr;
 }
 
-/// Called when all waves that have not ended wait, before they go on.
-void WorkgroupCheck::barrier_released() {
+/// All waves that have not ended have waited.
+void WorkgroupCheck::barrier_released(Workgroup& g) {
+  if (next) next->barrier_released(g);
   const Wave* first = nullptr;
   for (const Wave& w : workgroup->waves) {
-    if (w.state != WaveState::kAtBarrier) continue;
+    if (w.state == WaveState::kEnded) continue;
     if (!first) first = &w;
     const Instruction &a = *(first->pc - 1), &b = *(w.pc - 1);
     if (&a == &b || !launch->options[CheckKind::kDivergentBarrier] ||
@@ -156,14 +248,15 @@ void WorkgroupCheck::barrier_released() {
       }
   lds.next_epoch();
   for (const LateWrite& l : late) lds.low_floor = std::min(lds.low_floor, l.tag & ~63u);
+  if (!launch->options[CheckKind::kGlobalRace]) return;
   GlobalOrder& order = launch->order;
   order[segment << 5].owner = nullptr;
-  segment = order.open(workgroup->linear, workgroup->barriers + 1, this);
+  segment = order.open(workgroup->linear, workgroup->barriers, this);
 }
 
 void check_before(Wave& wave, const Instruction& i, const CheckPlan& plan) {
-  LaunchCheck& launch = *wave.workgroup->check->launch;
-  WaveCheck& c = *wave.check;
+  LaunchCheck& launch = *check_of(*wave.workgroup).launch;
+  WaveCheck& c = check_of(wave);
   if (plan.port == Port::kMatrix && launch.cdna) {
     c.slot = std::max(c.slot, c.matrix_free);
     c.matrix_free = c.slot + plan.passes;
@@ -180,7 +273,7 @@ void check_before(Wave& wave, const Instruction& i, const CheckPlan& plan) {
 }
 
 void check_after(Wave& wave, const Instruction& i, const CheckPlan& plan, const MemoryAccess& a) {
-  const LaunchCheck& launch = *wave.workgroup->check->launch;
+  const LaunchCheck& launch = *check_of(*wave.workgroup).launch;
   bool waits = launch.options[CheckKind::kMissingWait];
   if (waits || launch.options[CheckKind::kLdsRace]) issue_memory(wave, i, plan, a);
   if (a.parts == 0 || plan.flow == Flow::kExchange) return;

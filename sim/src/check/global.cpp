@@ -30,7 +30,7 @@ struct Access {
   Access(Wave& w, const Instruction& instruction)
       : wave(w),
         i(instruction),
-        g(*w.workgroup->check),
+        g(check_of(*w.workgroup)),
         launch(*g.launch),
         order(launch.order),
         races(*order.races),
@@ -281,8 +281,8 @@ void check_races(Wave& wave, const Instruction& i, const MemoryAccess& m) {
 
 /// Loads of bytes that nobody wrote make undefined registers, stores make bytes defined.
 void check_defined(Wave& wave, const Instruction& i, const CheckPlan& plan, const MemoryAccess& m) {
-  LaunchCheck& launch = *wave.workgroup->check->launch;
-  WaveCheck& c = *wave.check;
+  LaunchCheck& launch = *check_of(*wave.workgroup).launch;
+  WaveCheck& c = check_of(wave);
   bool follow = launch.memory->any();
   u64 lanes = m.lanes & ~m.lds_lanes & ~m.scratch_lanes;
   bool constant = m.space == MemorySpace::kConstant;
@@ -310,7 +310,7 @@ void check_defined(Wave& wave, const Instruction& i, const CheckPlan& plan, cons
 }
 
 void report_clipped(Wave& wave, const Instruction& i, const MemoryAccess& m) {
-  LaunchCheck& launch = *wave.workgroup->check->launch;
+  LaunchCheck& launch = *check_of(*wave.workgroup).launch;
   if (!launch.is_new(CheckKind::kBufferBounds, i, nullptr)) return;
   bool scalar = m.space == MemorySpace::kConstant;
   int lane = scalar ? -1 : std::countr_zero(m.clipped);
@@ -326,7 +326,7 @@ void report_clipped(Wave& wave, const Instruction& i, const MemoryAccess& m) {
 }  // namespace
 
 void check_global(Wave& wave, const Instruction& i, const CheckPlan& plan, const MemoryAccess& m) {
-  LaunchCheck& launch = *wave.workgroup->check->launch;
+  LaunchCheck& launch = *check_of(*wave.workgroup).launch;
   if (m.clipped && launch.options[CheckKind::kBufferBounds]) report_clipped(wave, i, m);
   if (launch.options[CheckKind::kUninitialised]) check_defined(wave, i, plan, m);
   if (!launch.options[CheckKind::kGlobalRace] || !m.lanes) return;

@@ -31,6 +31,7 @@ uint32_t GlobalOrder::open(uint64_t workgroup, uint32_t epoch, WorkgroupCheck* o
 void MemoryShadow::mark_uninitialised(uint64_t base, uint64_t bytes) {
   std::lock_guard lock(mutex_);
   if (bytes == 0) return;
+  any_ = true;
   // Whole pages are a range; the ends are bits, so that neighbours on the same page keep theirs.
   uint64_t end = base + bytes, first = (base + kPage - 1) / kPage * kPage, last = end / kPage * kPage;
   if (first < last) {
@@ -42,19 +43,12 @@ void MemoryShadow::mark_uninitialised(uint64_t base, uint64_t bytes) {
   } else {
     set(base, bytes, true);
   }
-  if (ranges_.empty()) ranges_[0] = 0;  // so that any() holds
 }
 
 void MemoryShadow::mark_initialised(uint64_t base, uint64_t bytes) {
   std::lock_guard lock(mutex_);
   if (!any()) return;
   set(base, bytes, false);
-}
-
-void MemoryShadow::forget() {
-  std::lock_guard lock(mutex_);
-  ranges_.clear();
-  pages_.clear();
 }
 
 bool MemoryShadow::in_range(uint64_t address) const {

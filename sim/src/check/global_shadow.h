@@ -1,6 +1,7 @@
 // Shadow of global memory: which bytes were never written, and which workgroups touched which dwords in a launch.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -71,14 +72,12 @@ struct GlobalOrder {
   uint32_t open(uint64_t workgroup, uint32_t epoch, WorkgroupCheck* owner);
 };
 
-/// Belongs to a Memory and lives as long as the last launch that uses it.
+/// Belongs to a Checker.
 class MemoryShadow {
  public:
   void mark_uninitialised(uint64_t base, uint64_t bytes);
   void mark_initialised(uint64_t base, uint64_t bytes);
-  /// After a launch that was not followed: nothing is known to be uninitialised.
-  void forget();
-  bool any() const { return !ranges_.empty(); }
+  bool any() const { return any_.load(std::memory_order_relaxed); }
   /// True if none of the bytes was ever written.
   bool is_uninitialised(uint64_t address, uint32_t bytes);
 
@@ -95,6 +94,7 @@ class MemoryShadow {
   void set(uint64_t base, uint64_t bytes, bool value);
 
   std::mutex mutex_;
+  std::atomic<bool> any_{false};
   std::map<uint64_t, uint64_t> ranges_;  ///< begin → end of what was marked as a whole
   std::unordered_map<uint64_t, std::unique_ptr<Bits>> pages_;
   std::vector<std::unique_ptr<GlobalRaces>> spare_;

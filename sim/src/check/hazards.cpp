@@ -219,7 +219,7 @@ void mark_results(WaveCheck& check, const CheckPlan& plan) {
 }
 
 void check_hazards(Wave& wave, const Instruction& instruction, const CheckPlan& plan) {
-  Context c{wave, *wave.check, *wave.workgroup->check->launch, instruction, plan};
+  Context c{wave, check_of(wave), *check_of(*wave.workgroup).launch, instruction, plan};
   if (c.launch.cdna) {
     for (int k = 0; k < plan.reads; ++k) check_marks(c, plan.read[k], false, operand_of(plan, k));
     for (int k = 0; k < plan.writes; ++k) check_marks(c, plan.write[k], true, -1);

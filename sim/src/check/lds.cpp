@@ -44,9 +44,9 @@ struct Access {
   int lane = 0;
 
   Access(Wave& w, const Instruction& instruction, bool dma)
-      : wave(w), i(instruction), g(*w.workgroup->check), launch(*g.launch), s(g.lds) {
+      : wave(w), i(instruction), g(check_of(*w.workgroup)), launch(*g.launch), s(g.lds) {
     tag = s.floor | w.index | (dma ? Shadow::kDma : 0);
-    u32 number = dma ? w.check->memory_number : index_of(launch, instruction);
+    u32 number = dma ? check_of(w).memory_number : index_of(launch, instruction);
     meta = (number & Shadow::kInstruction) | Shadow::kAllBytes;
     races = launch.options[CheckKind::kLdsRace];
     defined = launch.options[CheckKind::kUninitialised];
@@ -84,7 +84,7 @@ struct Access {
   void meet_writer(u32 t, u32 m, u32 offset, bool write) {
     if (t >= s.floor) {
       bool same_wave = (t & Shadow::kWave) == wave.index;
-      if (same_wave && (t & Shadow::kDma) && !write && is_outstanding(*wave.check, m & Shadow::kInstruction))
+      if (same_wave && (t & Shadow::kDma) && !write && is_outstanding(check_of(wave), m & Shadow::kInstruction))
         missing_wait(instruction_of(t, m), wave.index, offset,
                      "is read before s_waitcnt vmcnt proves that the load to LDS arrived");
       if (!same_wave) race(t, m, offset, write ? "written by two waves" : "read here and written by another wave");
@@ -95,7 +95,7 @@ struct Access {
       if (late.tag != t || (m & Shadow::kInstruction) != (dma ? late.number & Shadow::kInstruction : late.instruction))
         continue;
       u32 owner = t & Shadow::kWave;
-      if (write || (owner == wave.index && !(dma && is_outstanding(*wave.check, late.number)))) continue;
+      if (write || (owner == wave.index && !(dma && is_outstanding(check_of(wave), late.number)))) continue;
       return missing_wait(launch.code + late.instruction, owner, offset,
                           "is read although the writing wave passed the barrier without waiting for its write");
     }
@@ -239,7 +239,7 @@ void load(Access& a, const MemoryAccess& m, const CheckPlan& plan) {
   if (!plan.writes || !a.defined) return;
   bool transposed = mnemonic_info(a.i.mnemonic).name.find("_tr_") != std::string_view::npos;
   for (u32 k = 0; k < plan.write[0].count && k < 8; ++k)
-    set_undefined(*a.wave.check, plan.write[0].first + k, m.lanes, any && !transposed ? undefined[k] : 0);
+    set_undefined(check_of(a.wave), plan.write[0].first + k, m.lanes, any && !transposed ? undefined[k] : 0);
 }
 
 void store(Access& a, const MemoryAccess& m, bool data_undefined) {
@@ -249,7 +249,7 @@ void store(Access& a, const MemoryAccess& m, bool data_undefined) {
       a.lane = l;
       for_dwords(static_cast<u32>(m.address[part][l]), m.bytes, [&](u32 d, u32 bytes, u32 k) {
         u32 meta = a.meta;
-        if (data_undefined && data.is_vector() && ((a.wave.check->undefined[data.reg + k] >> l) & 1))
+        if (data_undefined && data.is_vector() && ((check_of(a.wave).undefined[data.reg + k] >> l) & 1))
           a.meta |= Shadow::kUndefined, a.s.undefined_stored = true;
         a.write(d, bytes);
         a.meta = meta;
@@ -282,7 +282,7 @@ void check_lds(Wave& wave, const Instruction& i, const CheckPlan& plan, const Me
   bool data_undefined = false;
   for (u32 k = 1; k < i.src_count; ++k)
     for (u32 r = 0; i.src[k].is_vector() && r < i.src[k].dwords; ++r)
-      data_undefined = data_undefined || (wave.check->undefined[i.src[k].reg + r] & m.lanes);
+      data_undefined = data_undefined || (check_of(wave).undefined[i.src[k].reg + r] & m.lanes);
   store(a, m, data_undefined);
 }
 

@@ -6,8 +6,8 @@
 namespace crest_sim {
 
 void check_scratch(Wave& wave, const Instruction& i, const CheckPlan& plan, const MemoryAccess& m) {
-  WaveCheck& c = *wave.check;
-  if (!wave.workgroup->check->launch->options[CheckKind::kUninitialised]) return;
+  WaveCheck& c = check_of(wave);
+  if (!check_of(*wave.workgroup).launch->options[CheckKind::kUninitialised]) return;
   bool load = m.kind == AccessKind::kLoad;
   uint32_t dwords = (m.bytes + 3u) / 4;
   const Operand& data = i.src[1];

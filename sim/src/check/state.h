@@ -80,8 +80,9 @@ struct LateWrite {
   uint32_t number;       ///< of the operation
 };
 
-struct WorkgroupCheck {
+struct WorkgroupCheck final : WorkgroupObserver {
   LaunchCheck* launch = nullptr;
+  WorkgroupObserver* next = nullptr;  ///< what else follows the workgroup
   Workgroup* workgroup = nullptr;
   std::vector<WaveCheck> waves;
   LdsShadow lds;
@@ -92,15 +93,19 @@ struct WorkgroupCheck {
 
   void start(Workgroup& g);
   void finish();
-  void barrier_released();
+  void barrier_released(Workgroup& g) override;
 };
+
+/// The check that a wave runs under; only in the loop with checks.
+inline WorkgroupCheck& check_of(const Workgroup& g) { return static_cast<WorkgroupCheck&>(*g.observer); }
+inline WaveCheck& check_of(const Wave& w) { return check_of(*w.workgroup).waves[w.index]; }
 
 /// Everything about one launch. Used from one thread at a time if global races are checked, otherwise only the report
 /// list is shared.
 class LaunchCheck {
  public:
   LaunchCheck(const LaunchContext& context, const Instruction* code, const CheckOptions& options,
-              std::shared_ptr<MemoryShadow> memory);
+              std::shared_ptr<const std::vector<CheckPlan>> plans, std::shared_ptr<MemoryShadow> memory);
   ~LaunchCheck();
   LaunchCheck(const LaunchCheck&) = delete;
   LaunchCheck& operator=(const LaunchCheck&) = delete;
@@ -108,7 +113,7 @@ class LaunchCheck {
   const LaunchContext& context;
   const Instruction* code;
   const CheckOptions options;
-  const std::vector<CheckPlan> plans;
+  const std::shared_ptr<const std::vector<CheckPlan>> plans;
   const std::shared_ptr<MemoryShadow> memory;
   GlobalOrder order;
   const bool cdna, gfx950, gfx1100;
@@ -127,6 +132,9 @@ class LaunchCheck {
   bool is_new(CheckKind kind, const Instruction& i, const Instruction* other);
   void report(const Wave& wave, Finding finding);
   std::vector<CheckReport> take_reports();
+
+  std::mutex pool_mutex;
+  std::vector<std::unique_ptr<WorkgroupCheck>> pool;
 
  private:
   using Key = std::tuple<CheckKind, uint32_t, uint32_t>;

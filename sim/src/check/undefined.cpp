@@ -471,7 +471,7 @@ void set_undefined_bits(WaveCheck& check, u32 cell, u32 bits) {
 }
 
 void propagate(Wave& wave, const Instruction& i, const CheckPlan& plan) {
-  Context c{wave, *wave.check, *wave.workgroup->check->launch, i, plan};
+  Context c{wave, check_of(wave), *check_of(*wave.workgroup).launch, i, plan};
   switch (plan.flow) {
     case Flow::kNone:
       break;

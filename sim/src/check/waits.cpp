@@ -70,8 +70,8 @@ bool arrives_later(const LaunchCheck& launch, const Instruction& i, Counter pend
 }
 
 void check_range(Wave& wave, const Instruction& i, const CheckPlan& plan, const RegisterRange& range, bool write) {
-  WaveCheck& c = *wave.check;
-  LaunchCheck& launch = *wave.workgroup->check->launch;
+  WaveCheck& c = check_of(wave);
+  LaunchCheck& launch = *check_of(*wave.workgroup).launch;
   for (uint32_t r = range.first; r < uint32_t(range.first) + range.count; ++r) {
     if (!c.pending[r]) continue;
     for (int q = 0; q < kCounters; ++q) {
@@ -98,8 +98,8 @@ void check_range(Wave& wave, const Instruction& i, const CheckPlan& plan, const 
 }  // namespace
 
 void check_wait(Wave& wave, const Instruction& i) {
-  WaveCheck& c = *wave.check;
-  const LaunchCheck& launch = *wave.workgroup->check->launch;
+  WaveCheck& c = check_of(wave);
+  const LaunchCheck& launch = *check_of(*wave.workgroup).launch;
   bool idle = mnemonic_info(i.mnemonic).name == "s_wait_idle";
   auto limit = [&](uint16_t value) { return idle ? 0u : value; };
   retire_to(launch, c, Counter::kVm, limit(i.wait_vm));
@@ -114,8 +114,8 @@ void check_pending(Wave& wave, const Instruction& i, const CheckPlan& plan) {
 }
 
 void issue_memory(Wave& wave, const Instruction& i, const CheckPlan& plan, const MemoryAccess& a) {
-  WaveCheck& c = *wave.check;
-  WorkgroupCheck& g = *wave.workgroup->check;
+  WaveCheck& c = check_of(wave);
+  WorkgroupCheck& g = check_of(*wave.workgroup);
   const LaunchCheck& launch = *g.launch;
   Counter which = counter_of(launch, i, a);
   OutstandingQueue& q = c.queue[static_cast<int>(which)];

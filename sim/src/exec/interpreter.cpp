@@ -1,6 +1,8 @@
 // The loop that runs a wave, and the binding of decoded instructions to handlers.
 #include "exec/interpreter.h"
 
+#include <typeinfo>
+
 #include "check/state.h"
 #include "exec/common.h"
 #include "run/levels.h"
@@ -147,8 +149,7 @@ void run(Wave& w, uint32_t budget) {
   if (entered != kDefaultMxcsr || w.mxcsr != kDefaultMxcsr) _mm_setcsr(kDefaultMxcsr);
 }
 
-void step_checked(Wave& w, const Instruction& i, bool special) {
-  WaveCheck& c = *w.check;
+void step_checked(Wave& w, WaveCheck& c, const Instruction& i, bool special) {
   const CheckPlan& plan = c.plans[&i - w.code];
   ++c.slot;
   c.recent[c.recent_next % 16] = &plan;
@@ -159,28 +160,34 @@ void step_checked(Wave& w, const Instruction& i, bool special) {
     if (plan.flags & kPlanWait) check_wait(w, i);
     if (plan.flags & kPlanNop) c.slot += plan.nops;
   }
-  if (plan.flags & kPlanSkip) return;
   w.workgroup->access->parts = 0;
+  if (plan.flags & kPlanSkip) return;
   special ? execute_indexed(w, i) : i.execute(w, i);
   if (plan.flags & kPlanAfter) check_after(w, i, plan, *w.workgroup->access);
 }
 
+/// With checks, and whatever else follows the workgroup.
 void run_checked(Wave& w, uint32_t budget) {
   bool special = w.gpr_index_enable || w.vskip;
   uint32_t entered = w.mxcsr;
   if (entered != kDefaultMxcsr) _mm_setcsr(entered);
   w.budget = static_cast<int32_t>(budget);
-  WorkgroupObserver* observer = w.workgroup->observer;
+  WaveCheck& check = check_of(w);
+  WorkgroupObserver* next = check_of(*w.workgroup).next;
   do {
     const Instruction& i = *w.pc;
     w.pc = &i + 1;
     ++w.instructions;
     if (special && w.vskip && is_vector_class(i.cls)) continue;
-    if (observer) observer->before(w, i);
-    step_checked(w, i, special);
-    if (observer) observer->after(w, i, w.workgroup->access->parts ? w.workgroup->access : nullptr);
+    if (next) next->before(w, i);
+    step_checked(w, check, i, special);
+    if (next) next->after(w, i, w.workgroup->access->parts ? w.workgroup->access : nullptr);
   } while (--w.budget > 0);
   if (entered != kDefaultMxcsr || w.mxcsr != kDefaultMxcsr) _mm_setcsr(kDefaultMxcsr);
+}
+
+void run_observed(Wave& w, uint32_t budget) {
+  typeid(*w.workgroup->observer) == typeid(WorkgroupCheck) ? run_checked(w, budget) : run<true>(w, budget);
 }
 
 #define CREST_SIM_TEXT2(x) #x
@@ -200,7 +207,6 @@ const Level kLevel{std::string_view(CREST_SIM_TEXT(CREST_SIM_LEVEL)).substr(6),
                    unknown,
                    register_range,
                    run<false>,
-                   run<true>,
-                   run_checked};
+                   run_observed};
 
 }  // namespace crest_sim::CREST_SIM_LEVEL

@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "check/global_shadow.h"
-
 namespace crest_sim {
 namespace {
 
@@ -50,12 +48,6 @@ const Allocation* AllocationTable::find(uint64_t address, uint64_t bytes) const 
   return &candidate;
 }
 
-bool AllocationTable::is_freed(uint64_t address) const {
-  auto above = std::upper_bound(ranges_.begin(), ranges_.end(), address,
-                                [](uint64_t value, const Allocation& a) { return value < a.base; });
-  return above != ranges_.begin() && std::prev(above)->freed && address < std::prev(above)->end();
-}
-
 std::string AllocationTable::describe(uint64_t address) const {
   auto above = std::upper_bound(ranges_.begin(), ranges_.end(), address,
                                 [](uint64_t value, const Allocation& a) { return value < a.base; });
@@ -80,12 +72,6 @@ Result<std::shared_ptr<Memory>> Memory::create() {
   }
   return Error{"cannot reserve address space for device memory (8 GiB at least are needed; see ulimit -v)"};
 }
-
-Memory::Memory(uint64_t arena, uint64_t bytes)
-    : arena_(arena), arena_bytes_(bytes), next_(arena + 65536), shadow_(std::make_shared<MemoryShadow>()) {}
-
-void Memory::mark_uninitialised(uint64_t base, uint64_t bytes) { shadow_->mark_uninitialised(base, bytes); }
-void Memory::mark_initialised(uint64_t base, uint64_t bytes) { shadow_->mark_initialised(base, bytes); }
 
 Memory::~Memory() {
   for (auto [base, descriptor] : shared_) close(descriptor);

@@ -256,16 +256,10 @@ LaunchResult Device::launch(const Module& module, std::string_view name, const L
   uint32_t scratch = kernel->descriptor.private_segment_bytes + config.extra_scratch_bytes;
   if (kernel->descriptor.dynamic_stack() && config.extra_scratch_bytes == 0) scratch += 16384;
   for (Observer* o : config.observers) o->launch_begin(context);
-  const Instruction* code = module.code_for(*kernel);
-  std::unique_ptr<LaunchCheck> check;
-  if (config.checks.any())
-    check = std::make_unique<LaunchCheck>(context, code, config.checks, memory_->shadow());
-  else
-    memory_->shadow()->forget();
-  Scheduler scheduler(context, config, *kernel, code, memory_->table(config.visible_devices), scratch, check.get());
+  Scheduler scheduler(context, config, *kernel, module.code_for(*kernel), memory_->table(config.visible_devices),
+                      scratch);
   context.scheduler = &scheduler;
   LaunchResult result = scheduler.run();
-  if (check) result.reports = check->take_reports();
   for (Observer* o : config.observers) o->launch_end(context);
   {
     std::lock_guard lock(kernarg_mutex_);

@@ -12,15 +12,13 @@ void raise_fault(const Wave& wave, const Instruction& instruction, FaultKind kin
 }
 
 void raise_global(const Wave& wave, const Instruction& instruction, int lane, uint64_t address, uint32_t bytes) {
-  const AllocationTable& table = *wave.workgroup->memory;
-  bool freed = table.is_freed(address);
-  throw FaultException{freed ? FaultKind::kUseAfterFree : FaultKind::kGlobalAddress,
+  throw FaultException{FaultKind::kGlobalAddress,
                        &instruction,
                        &wave,
                        lane,
                        address,
-                       fmt::format("access of {} bytes at {:#x} {}: {}", bytes, address,
-                                   freed ? "after free" : "outside every allocation", table.describe(address))};
+                       fmt::format("access of {} bytes at {:#x} outside every allocation: {}", bytes, address,
+                                   wave.workgroup->memory->describe(address))};
 }
 
 void raise_lds(const Wave& wave, const Instruction& instruction, int lane, uint64_t address, uint32_t bytes) {

@@ -21,7 +21,6 @@ struct Level {
   /// Runs a wave for at most `budget` instructions.
   void (*run)(Wave& wave, uint32_t budget);
   void (*run_observed)(Wave& wave, uint32_t budget);
-  void (*run_checked)(Wave& wave, uint32_t budget);  ///< with checks, and with an observer if there is one
 };
 
 /// The best level that this machine has, or the one named by CREST_SIM_LEVEL ("v2", "v3", "v4").

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "check/state.h"
 #include "crest_sim/progress.h"
 #include "run/fault.h"
 #include "run/levels.h"
@@ -20,7 +21,7 @@ constexpr uint32_t kPoison = 0xcdcdcdcd;
 /// Passes calls on to several observers.
 class FanOut : public WorkgroupObserver {
  public:
-  explicit FanOut(std::vector<std::unique_ptr<WorkgroupObserver>>& targets) : targets_(targets) {}
+  explicit FanOut(std::vector<WorkgroupObserver*> targets) : targets_(std::move(targets)) {}
   void before(Wave& w, const Instruction& i) override {
     for (auto& t : targets_) t->before(w, i);
   }
@@ -32,7 +33,7 @@ class FanOut : public WorkgroupObserver {
   }
 
  private:
-  std::vector<std::unique_ptr<WorkgroupObserver>>& targets_;
+  std::vector<WorkgroupObserver*> targets_;
 };
 
 std::atomic<uint64_t> finished{0};
@@ -42,14 +43,13 @@ std::atomic<uint64_t> finished{0};
 uint64_t finished_workgroups() { return finished.load(std::memory_order_relaxed); }
 
 Scheduler::Scheduler(LaunchContext& context, const LaunchConfig& config, const Kernel& kernel, const Instruction* code,
-                     std::shared_ptr<const AllocationTable> memory, uint32_t scratch_bytes, LaunchCheck* check)
+                     std::shared_ptr<const AllocationTable> memory, uint32_t scratch_bytes)
     : context_(context),
       config_(config),
       kernel_(kernel),
       code_(code),
       memory_(std::move(memory)),
-      scratch_bytes_((scratch_bytes + 3) & ~3u),
-      check_(check) {
+      scratch_bytes_((scratch_bytes + 3) & ~3u) {
   block_size_ = config.block.x * config.block.y * config.block.z;
   wave_count_ = (block_size_ + kernel.wave_size - 1) / kernel.wave_size;
   rows_ = kernel.agprs ? 256 + kernel.agprs : kernel.vgprs;
@@ -63,7 +63,9 @@ LaunchResult Scheduler::run() {
   size_t threads =
       config_.threads > 0 ? static_cast<size_t>(config_.threads) : std::max(1u, std::thread::hardware_concurrency());
   threads = std::min<uint64_t>(threads, total_);
-  if (check_ && check_->options[CheckKind::kGlobalRace]) threads = 1;
+  for (const Observer* o : config_.observers)
+    if (auto* checker = dynamic_cast<const Checker*>(o); checker && checker->options()[CheckKind::kGlobalRace])
+      threads = 1;  // the order of accesses is part of what is checked
   std::vector<std::thread> helpers;
   for (size_t t = 1; t < threads; ++t) helpers.emplace_back([this] { work(); });
   work();
@@ -142,6 +144,27 @@ void Scheduler::wait_for_turn(const Workgroup& workgroup) {
   changed_.wait(lock, [&] { return stopped_ || oldest_ == workgroup.sequence; });
 }
 
+/// A checker comes first: the interpreter has a loop of its own for it, which passes calls on to the others.
+WorkgroupObserver* Scheduler::follow(Resident& resident) {
+  WorkgroupCheck* check = nullptr;
+  std::vector<WorkgroupObserver*> others;
+  for (auto& o : resident.observers) {
+    auto* c = dynamic_cast<WorkgroupCheck*>(o.get());
+    if (c && !check)
+      check = c;
+    else
+      others.push_back(o.get());
+  }
+  WorkgroupObserver* rest = others.empty() ? nullptr : others[0];
+  if (others.size() > 1) {
+    resident.fan_out = std::make_unique<FanOut>(std::move(others));
+    rest = resident.fan_out.get();
+  }
+  if (!check) return rest;
+  check->next = rest;
+  return check;
+}
+
 void Scheduler::start(Resident& resident, uint64_t linear) {
   Workgroup& g = resident.workgroup;
   g.id = {static_cast<uint32_t>(linear % config_.grid.x),
@@ -164,19 +187,9 @@ void Scheduler::start(Resident& resident, uint64_t linear) {
     g.registers.reset(static_cast<uint32_t*>(std::aligned_alloc(64, size_t(wave_count_) * rows_ * lanes * 4)));
   g.waves.resize(wave_count_);
   for (uint32_t n = 0; n < wave_count_; ++n) start_wave(g, n);
-  if (check_) {
-    resident.check.launch = check_;
-    g.check = &resident.check;
-    resident.check.start(g);
-  }
   resident.observers.clear();
   for (Observer* o : config_.observers) resident.observers.push_back(o->begin_workgroup(g));
-  g.observer = nullptr;
-  if (resident.observers.size() == 1) g.observer = resident.observers[0].get();
-  if (resident.observers.size() > 1) {
-    resident.fan_out = std::make_unique<FanOut>(resident.observers);
-    g.observer = resident.fan_out.get();
-  }
+  g.observer = follow(resident);
 }
 
 void Scheduler::start_wave(Workgroup& g, uint32_t index) {
@@ -238,7 +251,6 @@ void Scheduler::load_scalars(Wave& w, const Workgroup& g) {
   if (d.rsrc2 & (1u << 8)) w.s[n++] = g.id.y;
   if (d.rsrc2 & (1u << 9)) w.s[n++] = g.id.z;
   if (d.rsrc2 & (1u << 10)) w.s[n++] = (wave_count_ & 63) | (w.index == 0 ? 1u << 31 : 0);
-  w.scalars_set = n;
   w.s[cell::kM0] = 0xffffffff;  // no clamp of LDS addresses, as the hardware's start value has it
   w.s[cell::kScc] = 0;
   std::fill(w.s + cell::kZero, w.s + cell::kZero + 16, 0u);
@@ -251,7 +263,7 @@ void Scheduler::load_scalars(Wave& w, const Workgroup& g) {
 
 Scheduler::Turn Scheduler::run_turn(Resident& resident) {
   Workgroup& g = resident.workgroup;
-  auto advance = check_ ? levels().run_checked : g.observer ? levels().run_observed : levels().run;
+  auto advance = g.observer ? levels().run_observed : levels().run;
   uint32_t quantum = std::clamp(config_.quantum, 1u, 16u);
   uint64_t yields = g.yields, executed = 0;
   auto count = [&] {
@@ -270,7 +282,6 @@ Scheduler::Turn Scheduler::run_turn(Resident& resident) {
     }
     if (!ran) {  // all at the barrier, or ended
       bool waiting = false;
-      if (check_) resident.check.barrier_released();
       for (Wave& w : g.waves)
         if (w.state == WaveState::kAtBarrier) w.state = WaveState::kRunning, waiting = true;
       if (!waiting) break;
@@ -294,7 +305,6 @@ Scheduler::Turn Scheduler::run_turn(Resident& resident) {
 }
 
 void Scheduler::finish(Resident& resident) {
-  if (check_) resident.check.finish();
   for (size_t k = 0; k < resident.observers.size(); ++k)
     config_.observers[k]->end_workgroup(resident.workgroup, std::move(resident.observers[k]));
   resident.observers.clear();

@@ -14,7 +14,6 @@
 #include <set>
 #include <vector>
 
-#include "check/state.h"
 #include "crest_sim/device.h"
 
 namespace crest_sim {
@@ -24,7 +23,7 @@ struct FaultException;
 class Scheduler {
  public:
   Scheduler(LaunchContext& context, const LaunchConfig& config, const Kernel& kernel, const Instruction* code,
-            std::shared_ptr<const AllocationTable> memory, uint32_t scratch_bytes, LaunchCheck* check);
+            std::shared_ptr<const AllocationTable> memory, uint32_t scratch_bytes);
   LaunchResult run();
   /// Blocks until no earlier workgroup of this round is running.
   void wait_for_turn(const Workgroup& workgroup);
@@ -35,7 +34,6 @@ class Scheduler {
     std::vector<std::unique_ptr<WorkgroupObserver>> observers;
     std::unique_ptr<WorkgroupObserver> fan_out;
     MemoryAccess access;
-    WorkgroupCheck check;
   };
   enum class Turn { kFinished, kParked };
 
@@ -43,6 +41,7 @@ class Scheduler {
   /// Null when all is done.
   std::unique_ptr<Resident> take(std::unique_lock<std::mutex>& lock);
   void start(Resident& resident, uint64_t linear);
+  WorkgroupObserver* follow(Resident& resident);
   void start_wave(Workgroup& workgroup, uint32_t index);
   void load_scalars(Wave& wave, const Workgroup& workgroup);
   Turn run_turn(Resident& resident);
@@ -55,7 +54,6 @@ class Scheduler {
   const Instruction* code_;
   std::shared_ptr<const AllocationTable> memory_;
   uint32_t scratch_bytes_;
-  LaunchCheck* check_;
   uint32_t block_size_, wave_count_, rows_;
   uint64_t total_, max_resident_;
   int32_t entry_index_;

@@ -60,6 +60,14 @@ Bench::Bench(std::string directory, std::function<void(const Line&)> report)
     std::exit(2);
   }
   device_ = std::move(*device);
+  if (const char* names = std::getenv("CREST_SIM_CHECK")) {
+    auto checks = CheckOptions::parse(names);
+    if (!checks.ok()) {
+      fmt::print(stderr, "CREST_SIM_CHECK: {}\n", checks.error());
+      std::exit(2);
+    }
+    checker_ = std::make_unique<Checker>(*checks);
+  }
 }
 
 void* Bench::place(const void* data, size_t bytes) {
@@ -104,9 +112,12 @@ void Bench::run(const std::string& object, const std::string& shape, Dim3 grid, 
     config.grid = grid;
     config.block = block;
     config.max_wave_instructions = 400'000'000;
+    if (checker_) config.observers = {checker_.get()};
     LaunchResult result = device_->launch(**module, (*module)->object().kernels()[0].name, config, arguments.bytes());
     line.instructions = result.wave_instructions;
     line.seconds = result.seconds;
+    if (checker_)
+      for (const CheckReport& r : checker_->take_reports()) line.findings.push_back(r.to_string());
     if (!result.ok) {
       line.problem = result.fault.to_string();
     } else {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "crest_sim/check.h"
 #include "crest_sim/device.h"
 
 namespace crest_sim::published {
@@ -26,6 +27,7 @@ struct Line {
   double share = 0;                    ///< largest difference ÷ allowance of its element
   uint64_t instructions = 0;
   double seconds = 0;
+  std::vector<std::string> findings;  ///< of the checks that CREST_SIM_CHECK names
 };
 
 /// Compares element by element; `allowed` is the bound on the difference that the arithmetic of the kernel explains.
@@ -82,6 +84,7 @@ class Bench {
   std::shared_ptr<Memory> memory_;
   std::unique_ptr<Device> device_;
   std::vector<uint64_t> buffers_;
+  std::unique_ptr<Checker> checker_;
 };
 
 /// (16, 16) weight shuffle of [..., rows, columns]: tiles of 16 rows by 32 columns, stored as slabs of 16 lanes by 16

@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
     failed += !l.problem.empty();
     fmt::print("{:<58} {:<44} {:>9.2e} {:>6.3f} {:>10} {:>7.2f}  {}\n", l.object, l.shape, l.error, l.share,
                l.instructions, l.seconds, l.problem.empty() ? "ok" : "FAILED: " + l.problem);
+    for (const std::string& finding : l.findings) fmt::print("  {}\n", finding);
     std::fflush(stdout);
   });
   for (const Suite& s : kSuites) {
