@@ -110,9 +110,9 @@ void measure(const std::string& folder, const std::string& name) {
     Arguments arguments = c.arguments(**memory);
     double best[2] = {1e9, 1e9};
     LaunchResult r;
+    Checker checker;
     for (int run = 0; run < 5; ++run)
       for (int on = 0; on < 2; ++on) {
-        Checker checker;
         config.observers.clear();
         if (on) config.observers.push_back(&checker);
         r = (*device)->launch(**module, c.kernel, config, arguments.bytes());

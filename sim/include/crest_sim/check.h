@@ -25,14 +25,16 @@ enum class CheckKind : uint8_t {
   kMissingWait,       ///< a register or LDS data is used before a counter proves that it arrived
   kLdsRace,           ///< two waves touch LDS between the same barriers, at least one writes
   kGlobalRace,        ///< two workgroups (or waves) touch memory without an order, at least one writes
-  kDivergentBarrier,  ///< waves of a workgroup wait at different barriers, or some have ended
+  kDivergentBarrier,  ///< some waves of a workgroup have ended while others wait at a barrier
   kMisalignedLds,     ///< 8-byte LDS access not aligned to 8, 12- and 16-byte access not aligned to 16
   kHazard,            ///< too few instructions between two that the hardware does not order
   kBufferBounds,      ///< a buffer access that the range check of the descriptor drops
+  kBarrierPairs,      ///< waves of a workgroup meet at different barrier instructions
 };
-inline constexpr int kCheckKinds = 8;
+inline constexpr int kCheckKinds = 9;
 
-/// "uninitialised", "wait", "lds-race", "global-race", "barrier", "alignment", "hazard", "buffer-bounds".
+/// "uninitialised", "wait", "lds-race", "global-race", "barrier", "alignment", "hazard", "buffer-bounds",
+/// "barrier-pairs".
 std::string_view check_name(CheckKind kind);
 
 struct CheckOptions {
@@ -43,8 +45,8 @@ struct CheckOptions {
   CheckOptions with(CheckKind kind, bool on = true) const;
 
   static CheckOptions none() { return {}; }
-  /// Every check whose findings are always faults of the kernel: all but kBufferBounds, since kernels may rely on the
-  /// range check.
+  /// Every check whose findings are faults: all but kBufferBounds and kBarrierPairs, since kernels may rely on the
+  /// range check, and waves with different roles meet at barriers of their own.
   static CheckOptions standard();
   static CheckOptions all();
   /// A comma-separated list of names, applied from left to right: "all", "standard", "none", a check's name, or a name

@@ -12,17 +12,29 @@
 namespace crest_sim {
 namespace {
 
-constexpr std::string_view kNames[kCheckKinds] = {"uninitialised", "wait",      "lds-race", "global-race",
-                                                  "barrier",       "alignment", "hazard",   "buffer-bounds"};
+constexpr std::string_view kNames[kCheckKinds] = {"uninitialised", "wait",   "lds-race",      "global-race",  "barrier",
+                                                  "alignment",     "hazard", "buffer-bounds", "barrier-pairs"};
 
-/// Removes hot bits of registers that no longer need a closer look.
-void cool_down(const LaunchCheck& launch, WaveCheck& c, const RegisterRange& range) {
-  for (uint32_t r = range.first; r < uint32_t(range.first) + range.count; ++r) {
-    uint64_t bit = uint64_t(1) << (r % 64);
-    if (!(c.hot[r / 64] & bit) || c.pending[r] || mark_is_live(launch, c, r)) continue;
-    if (r < kScalarFirst ? c.undefined[r] : c.undefined_bits[r - kScalarFirst]) continue;
-    c.hot[r / 64] &= ~bit;
+void set_bits(uint64_t* words, uint32_t first, uint32_t end) {
+  for (uint32_t r = first; r < end;) {
+    uint32_t n = std::min(end - r, 64 - r % 64);
+    words[r / 64] |= (n == 64 ? ~uint64_t(0) : (uint64_t(1) << n) - 1) << (r % 64);
+    r += n;
   }
+}
+
+/// Everything but v0 and the first SGPRs, in the lanes that exist.
+void start_undefined(WaveCheck& c, const Wave& w, uint32_t scalars, uint32_t scratch_bytes) {
+  uint64_t lanes = w.exec();
+  std::fill(std::begin(c.undefined), std::end(c.undefined), 0);
+  std::fill(std::begin(c.undefined_bits), std::end(c.undefined_bits), 0u);
+  std::fill(c.undefined + 1, c.undefined + w.vgpr_limit, lanes);
+  std::fill_n(c.undefined + 256, w.agpr_limit, lanes);
+  std::fill(c.undefined_bits + scalars, c.undefined_bits + cell::kVcc + 2, ~0u);
+  set_bits(c.undefined_set, 1, w.vgpr_limit);
+  set_bits(c.undefined_set, 256, 256 + w.agpr_limit);
+  set_bits(c.undefined_set, kScalarFirst + scalars, kScalarFirst + cell::kVcc + 2);
+  c.undefined_scratch.assign(scratch_bytes / 4, lanes);
 }
 
 void check_barrier(Wave& wave, const Instruction& i) {
@@ -56,7 +68,9 @@ CheckOptions CheckOptions::all() {
   return o;
 }
 
-CheckOptions CheckOptions::standard() { return all().with(CheckKind::kBufferBounds, false); }
+CheckOptions CheckOptions::standard() {
+  return all().with(CheckKind::kBufferBounds, false).with(CheckKind::kBarrierPairs, false);
+}
 
 Result<CheckOptions> CheckOptions::parse(std::string_view text) {
   CheckOptions o = text.empty() ? standard() : none();
@@ -197,7 +211,9 @@ void WorkgroupCheck::start(Workgroup& g) {
     WaveCheck& c = waves[n];
     Wave& w = g.waves[n];
     uint32_t slot = c.slot + 1024;  // marks of the wave that was here before are long past
-    std::fill(std::begin(c.hot), std::end(c.hot), 0);
+    std::fill(std::begin(c.pending_set), std::end(c.pending_set), 0);
+    std::fill(std::begin(c.undefined_set), std::end(c.undefined_set), 0);
+    std::fill(std::begin(c.marked_set), std::end(c.marked_set), 0);
     std::fill(std::begin(c.pending), std::end(c.pending), uint8_t(0));
     std::fill(std::begin(c.recent), std::end(c.recent), nullptr);
     for (OutstandingQueue& q : c.queue) q.first = q.count = 0;
@@ -205,13 +221,8 @@ void WorkgroupCheck::start(Workgroup& g) {
     c.slot = slot;
     c.matrix_free = 0;
     c.memory_number = 0;
-    std::fill(std::begin(c.undefined), std::end(c.undefined), 0);
-    std::fill(std::begin(c.undefined_bits), std::end(c.undefined_bits), 0u);
-    if (!undefined) continue;
-    c.undefined_scratch.assign(g.scratch_bytes / 4, w.exec());
-    for (uint32_t r = 1; r < w.vgpr_limit; ++r) set_undefined(c, r, w.exec(), w.exec());
-    for (uint32_t r = 256; r < 256 + w.agpr_limit; ++r) set_undefined(c, r, w.exec(), w.exec());
-    for (uint32_t s = scalars; s < cell::kVcc + 2; ++s) set_undefined_bits(c, s, ~0u);
+    if (undefined) start_undefined(c, w, scalars, g.scratch_bytes);
+    std::copy(std::begin(c.undefined_set), std::end(c.undefined_set), std::begin(c.hot));
   }
 }
 
@@ -229,10 +240,9 @@ void WorkgroupCheck::barrier_released(Workgroup& g) {
     if (w.state == WaveState::kEnded) continue;
     if (!first) first = &w;
     const Instruction &a = *(first->pc - 1), &b = *(w.pc - 1);
-    if (&a == &b || !launch->options[CheckKind::kDivergentBarrier] ||
-        !launch->is_new(CheckKind::kDivergentBarrier, b, &a))
+    if (&a == &b || !launch->options[CheckKind::kBarrierPairs] || !launch->is_new(CheckKind::kBarrierPairs, b, &a))
       continue;
-    launch->report(w, {CheckKind::kDivergentBarrier, &b, -1, b.pc,
+    launch->report(w, {CheckKind::kBarrierPairs, &b, -1, b.pc,
                        fmt::format("wave {} waits at another barrier than wave {}", w.index, first->index), &a,
                        ~uint64_t(0), static_cast<int>(first->index)});
   }
@@ -255,21 +265,19 @@ void WorkgroupCheck::barrier_released(Workgroup& g) {
 }
 
 void check_before(Wave& wave, const Instruction& i, const CheckPlan& plan) {
-  LaunchCheck& launch = *check_of(*wave.workgroup).launch;
-  WaveCheck& c = check_of(wave);
+  WorkgroupCheck& g = check_of(*wave.workgroup);
+  const LaunchCheck& launch = *g.launch;
+  WaveCheck& c = g.waves[wave.index];
   if (plan.port == Port::kMatrix && launch.cdna) {
     c.slot = std::max(c.slot, c.matrix_free);
     c.matrix_free = c.slot + plan.passes;
     c.recent_slot[(c.recent_next - 1) % 16] = c.slot;
   }
-  if (launch.options[CheckKind::kHazard]) check_hazards(wave, i, plan);
-  if (launch.options[CheckKind::kMissingWait]) check_pending(wave, i, plan);
-  if (launch.options[CheckKind::kUninitialised]) propagate(wave, i, plan);
-  for (int k = 0; k < plan.writes; ++k)
-    for (uint32_t r = plan.write[k].first; r < uint32_t(plan.write[k].first) + plan.write[k].count; ++r)
-      c.mark[r] = nullptr;
-  for (int k = 0; k < plan.reads; ++k) cool_down(launch, c, plan.read[k]);
-  for (int k = 0; k < plan.writes; ++k) cool_down(launch, c, plan.write[k]);
+  bool marked = c.touches(c.marked_set, plan);
+  if (launch.options[CheckKind::kHazard] && (marked || (plan.flags & kPlanBefore))) check_hazards(wave, i, plan);
+  if (launch.options[CheckKind::kMissingWait] && c.touches(c.pending_set, plan)) check_pending(wave, i, plan);
+  if (launch.options[CheckKind::kUninitialised] && c.touches(c.undefined_set, plan)) propagate(wave, i, plan);
+  if (marked) drop_marks(launch, c, plan);
 }
 
 void check_after(Wave& wave, const Instruction& i, const CheckPlan& plan, const MemoryAccess& a) {

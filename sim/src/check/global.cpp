@@ -7,6 +7,47 @@
 #include "check/state.h"
 
 namespace crest_sim {
+
+// The loops over dwords exist for AVX2 as well.
+#define CREST_SIM_CLONES __attribute__((target_clones("avx2", "default")))
+
+/// 1: a live record of another wave or workgroup wrote one of the dwords, or used it at byte granularity. 2: some have
+/// not been read by this one yet.
+CREST_SIM_CLONES uint32_t inspect_read_dwords(const uint32_t* writer, const uint32_t* reader, const uint32_t* meta,
+                                              uint32_t n, uint32_t base, uint32_t tag) {
+  uint32_t busy = 0, fresh = 0;
+  for (uint32_t k = 0; k < n; ++k) {
+    busy |= static_cast<uint32_t>(writer[k] >= base) & static_cast<uint32_t>(writer[k] != tag);
+    uint32_t other = static_cast<uint32_t>(reader[k] != tag);
+    uint32_t partial = static_cast<uint32_t>((meta[k] & (15u << 24)) != 15u << 24);
+    busy |= static_cast<uint32_t>(reader[k] >= base) & other & partial;
+    fresh |= other;
+  }
+  return busy | fresh << 1;
+}
+
+CREST_SIM_CLONES uint32_t inspect_write_dwords(const uint32_t* writer, const uint32_t* reader, const uint32_t* reader2,
+                                               uint32_t n, uint32_t base, uint32_t tag) {
+  uint32_t busy = 0;
+  for (uint32_t k = 0; k < n; ++k) {
+    busy |= static_cast<uint32_t>(writer[k] >= base) & static_cast<uint32_t>(writer[k] != tag);
+    busy |= static_cast<uint32_t>(reader[k] >= base) & static_cast<uint32_t>(reader[k] != tag);
+    busy |= static_cast<uint32_t>(reader2[k] >= base) & static_cast<uint32_t>(reader2[k] != tag);
+  }
+  return busy;
+}
+
+CREST_SIM_CLONES void add_reader_dwords(uint32_t* r1, uint32_t* m1, uint32_t* r2, uint32_t* m2, uint32_t n,
+                                        uint32_t tag, uint32_t meta) {
+  for (uint32_t k = 0; k < n; ++k) {
+    bool other = r1[k] != tag;
+    r2[k] = other ? r1[k] : r2[k];
+    m2[k] = other ? m1[k] : m2[k];
+    r1[k] = tag;
+    m1[k] = meta;
+  }
+}
+
 namespace {
 
 using u32 = uint32_t;
@@ -154,38 +195,16 @@ struct Access {
 };
 
 void Access::read_span(GlobalPage& p, u32 first, u32 n, u64 address) {
-  u32 conflict = 0, fresh = 0;
-  const u32 *w = p.writer + first, *r = p.reader + first;
-  for (u32 k = 0; k < n; ++k) {
-    conflict |= (w[k] >= base) & (w[k] != tag);
-    fresh |= r[k] ^ tag;
-  }
-  bool full = true;
-  for (u32 k = 0; k < n; ++k) full &= r[k] < base || r[k] == tag || (p.reader_meta[first + k] & kAllBytes) == kAllBytes;
-  if (conflict || !full) {
-    for (u32 k = 0; k < n; ++k) read(p, first + k, 15, address + k * 4);
-    return;
-  }
-  if (!fresh) return;
-  u32 *r1 = p.reader + first, *m1 = p.reader_meta + first, *r2 = p.reader2 + first, *m2 = p.reader2_meta + first;
-  for (u32 k = 0; k < n; ++k) {
-    bool other = r1[k] != tag;
-    r2[k] = other ? r1[k] : r2[k];
-    m2[k] = other ? m1[k] : m2[k];
-    r1[k] = tag;
-    m1[k] = meta;
-  }
+  u32 state = inspect_read_dwords(p.writer + first, p.reader + first, p.reader_meta + first, n, base, tag);
+  if (state == 0) return;
+  if (state == 2)
+    return add_reader_dwords(p.reader + first, p.reader_meta + first, p.reader2 + first, p.reader2_meta + first, n, tag,
+                             meta);
+  for (u32 k = 0; k < n; ++k) read(p, first + k, 15, address + k * 4);
 }
 
 void Access::write_span(GlobalPage& p, u32 first, u32 n, u64 address) {
-  u32 conflict = 0;
-  const u32 *w = p.writer + first, *r1 = p.reader + first, *r2 = p.reader2 + first;
-  for (u32 k = 0; k < n; ++k) {
-    conflict |= (w[k] >= base) & (w[k] != tag);
-    conflict |= (r1[k] >= base) & (r1[k] != tag);
-    conflict |= (r2[k] >= base) & (r2[k] != tag);
-  }
-  if (conflict) {
+  if (inspect_write_dwords(p.writer + first, p.reader + first, p.reader2 + first, n, base, tag)) {
     for (u32 k = 0; k < n; ++k) write(p, first + k, 15, address + k * 4);
     return;
   }

@@ -84,7 +84,8 @@ int needed(const Context& c, const CheckPlan& producer, uint32_t reg, const Regi
     uint32_t cell = reg - kScalarFirst;
     if (p.port == Port::kMemory && p.instruction->cls >= InstructionClass::kGlobalLoad) return 5;
     if (cell == cell::kExec || cell == cell::kExec + 1) return 0;
-    return alu ? 2 : 0;
+    bool mask = (p.flow == Flow::kSelect || p.flow == Flow::kCarry) && (operand == 2 || operand == -1);
+    return alu && !mask ? 2 : 0;  // lane masks are forwarded
   }
   return 0;
 }
@@ -102,9 +103,10 @@ int operand_of(const CheckPlan& plan, int read) {
 
 void check_marks(Context& c, const RegisterRange& range, bool write, int operand) {
   for (uint32_t r = range.first; r < uint32_t(range.first) + range.count; ++r) {
-    if (!((c.check.hot[r / 64] >> (r % 64)) & 1)) continue;
+    if (!((c.check.marked_set[r / 64] >> (r % 64)) & 1)) continue;
     const CheckPlan* producer = c.check.mark[r];
-    if (!producer) continue;
+    if (r > range.first && producer == c.check.mark[r - 1] && c.check.mark_slot[r] == c.check.mark_slot[r - 1])
+      continue;
     int have = c.states(c.check.mark_slot[r]), need = needed(c, *producer, r, range, write, operand);
     if (have < need) {
       c.report(r, *producer, need, have, write ? "is overwritten too early" : "is read too early");
@@ -117,12 +119,10 @@ void check_marks(Context& c, const RegisterRange& range, bool write, int operand
 void look_back(Context& c) {
   const Instruction& i = c.instruction;
   const CheckPlan& p = c.plan;
-  std::string_view name = mnemonic_info(i.mnemonic).name;
   bool matrix = p.port == Port::kMatrix, dpp = i.dpp != Dpp::kNone && !matrix;
   bool lane_read = p.flow == Flow::kReadLane || p.flow == Flow::kReadFirstLane,
        lane = lane_read || p.flow == Flow::kWriteLane;
-  bool swap = p.flow == Flow::kSwap && name.starts_with("v_permlane");
-  bool div = name.starts_with("v_div_fmas");
+  bool swap = p.flags & kPlanSwapRows, div = p.flags & kPlanDivides;
   if (!matrix && !dpp && !lane && !swap && !div) return;
   for (uint32_t back = 1; back <= 6; ++back) {
     uint32_t at = (c.check.recent_next - 1 - back) % 16;
@@ -196,10 +196,16 @@ void check_transcendental(Context& c) {
 
 }  // namespace
 
-bool mark_is_live(const LaunchCheck& launch, const WaveCheck& check, uint32_t reg) {
-  if (!check.mark[reg]) return false;
-  uint32_t age = check.slot - check.mark_slot[reg];
-  return age <= (launch.cdna ? (check.mark[reg]->port == Port::kMatrix ? 24u : 6u) : 16u);
+void drop_marks(const LaunchCheck& launch, WaveCheck& check, const CheckPlan& plan) {
+  auto old = [&](uint32_t r) {
+    return check.slot - check.mark_slot[r] > (launch.cdna ? (check.mark[r]->port == Port::kMatrix ? 24u : 6u) : 16u);
+  };
+  auto each = [&](const RegisterRange& range, bool write) {
+    for (uint32_t r = range.first; r < uint32_t(range.first) + range.count; ++r)
+      if (((check.marked_set[r / 64] >> (r % 64)) & 1) && (write || old(r))) check.remove(check.marked_set, r);
+  };
+  for (int k = 0; k < plan.reads; ++k) each(plan.read[k], false);
+  for (int k = 0; k < plan.writes; ++k) each(plan.write[k], true);
 }
 
 void mark_results(WaveCheck& check, const CheckPlan& plan) {
@@ -207,8 +213,8 @@ void mark_results(WaveCheck& check, const CheckPlan& plan) {
     for (uint32_t r = range.first; r < uint32_t(range.first) + range.count; ++r) {
       check.mark[r] = &plan;
       check.mark_slot[r] = check.slot;
+      check.add(check.marked_set, r);
     }
-    check.set_hot(range);
   };
   if (plan.flags & kPlanWide) {  // the data registers of a wide store must stay as they are for a moment
     const Operand& data = plan.instruction->src[1];

@@ -106,6 +106,24 @@ struct Access {
     if (many || (t & Shadow::kWave) != wave.index) race(t, m, offset, "written here and read by another wave");
   }
 
+  /// The common cases: whole dwords that only this wave, or nobody in this epoch, touched in a way that matters.
+  bool quiet_read(u32 d) {
+    u32 t = s.writer.tag[d], r = s.reader.tag[d];
+    if (t != tag && t - 1 >= s.low_floor - 1) return false;
+    if (r == tag || r == (s.floor | Shadow::kMany)) return true;
+    if (r >= s.floor) return false;
+    s.reader.tag[d] = tag;
+    s.reader.meta[d] = meta;
+    return true;
+  }
+  bool quiet_write(u32 d) {
+    u32 t = s.writer.tag[d], r = s.reader.tag[d];
+    if ((t != tag && t >= s.low_floor) || (r != tag && r >= s.floor)) return false;
+    s.writer.tag[d] = tag;
+    s.writer.meta[d] = meta;
+    return true;
+  }
+
   /// False if the dword was never written.
   bool read_slow(u32 d, u32 bytes) {
     u32 t = s.writer.tag[d];
@@ -220,10 +238,36 @@ void check_alignment(Access& a, const MemoryAccess& m, u32 part) {
   });
 }
 
+bool whole_dwords(const MemoryAccess& m) {
+  u64 low = m.bytes;
+  for (u32 part = 0; part < m.parts; ++part) for_lanes(m.lanes, [&](int l) { low |= m.address[part][l]; });
+  return (low & 3) == 0;
+}
+
+/// Which lanes of the registers that a load writes are undefined; `lanes` is null if none.
+void loaded(Access& a, const MemoryAccess& m, const CheckPlan& plan, const u64* lanes) {
+  if (!plan.writes || !a.defined) return;
+  bool transposed = lanes && mnemonic_info(a.i.mnemonic).name.find("_tr_") != std::string_view::npos;
+  for (u32 k = 0; k < plan.write[0].count && k < 8; ++k)
+    set_undefined(check_of(a.wave), plan.write[0].first + k, m.lanes, lanes && !transposed ? lanes[k] : 0);
+}
+
 void load(Access& a, const MemoryAccess& m, const CheckPlan& plan) {
   u32 dwords = (m.bytes + 3u) / 4;
   u64 undefined[8] = {};
   bool any = false;
+  if (whole_dwords(m) && !a.s.undefined_stored) {
+    for (u32 part = 0; part < m.parts; ++part)
+      for_lanes(m.lanes, [&](int l) {
+        a.lane = l;
+        for (u32 k = 0, d = static_cast<u32>(m.address[part][l]) / 4; k < dwords; ++k) {
+          if (a.quiet_read(d + k) || a.read(d + k, 15)) continue;
+          any = true;
+          undefined[std::min(part * dwords + k, 7u)] |= u64(1) << l;
+        }
+      });
+    return loaded(a, m, plan, any ? undefined : nullptr);
+  }
   for (u32 part = 0; part < m.parts; ++part) {
     for_lanes(m.lanes, [&](int l) {
       a.lane = l;
@@ -236,13 +280,19 @@ void load(Access& a, const MemoryAccess& m, const CheckPlan& plan) {
       });
     });
   }
-  if (!plan.writes || !a.defined) return;
-  bool transposed = mnemonic_info(a.i.mnemonic).name.find("_tr_") != std::string_view::npos;
-  for (u32 k = 0; k < plan.write[0].count && k < 8; ++k)
-    set_undefined(check_of(a.wave), plan.write[0].first + k, m.lanes, any && !transposed ? undefined[k] : 0);
+  loaded(a, m, plan, any ? undefined : nullptr);
 }
 
 void store(Access& a, const MemoryAccess& m, bool data_undefined) {
+  if (whole_dwords(m) && !data_undefined) {
+    for (u32 part = 0; part < m.parts; ++part)
+      for_lanes(m.lanes, [&](int l) {
+        a.lane = l;
+        for (u32 k = 0, d = static_cast<u32>(m.address[part][l]) / 4; k < m.bytes / 4u; ++k)
+          if (!a.quiet_write(d + k)) a.write(d + k, 15);
+      });
+    return;
+  }
   for (u32 part = 0; part < m.parts; ++part) {
     const Operand& data = a.i.src[a.i.src_count > 1 ? 1 + part : 0];
     for_lanes(m.lanes, [&](int l) {

@@ -30,20 +30,34 @@ class Planner {
   CheckPlan make(const Instruction& i) {
     plan_ = {};
     plan_.instruction = &i;
-    name_ = mnemonic_info(i.mnemonic).name;
+    const Known& k = known(i);
     operands(i);
     if (i.second) operands(*i.second);
-    implicit(i);
+    implicit(i, k);
     plan_.port = port(i.cls);
-    plan_.flow = flow(i);
-    classify_flags(i);
-    if (target_.cdna && i.cls == Class::kMatrix) matrix_unit();
-    if (i.cls == Class::kMatrix) matrix_shape();
+    plan_.flow = i.second ? Flow::kVector : k.clears && same_sources(i) ? Flow::kClear : k.flow;
+    plan_.op = k.op;
+    plan_.flags = k.flags;
+    plan_.passes = k.passes;
+    plan_.matrix_m = k.m;
+    plan_.matrix_blocks = k.blocks;
+    classify_flags(i, k);
     build_mask();
     return plan_;
   }
 
  private:
+  /// Names decide most; looking them up takes long, and there are few.
+  struct Known {
+    bool made = false;
+    Flow flow = Flow::kNone;
+    BitOp op = BitOp::kAnd;
+    bool clears = false;  ///< of equal sources
+    bool store = false, dot = false, lane = false, priority = false, nop = false, exec = false;
+    uint8_t passes = 0, m = 0, blocks = 0;
+    uint32_t flags = 0;
+  };
+
   void add(bool write, uint32_t first, uint32_t count) {
     RegisterRange r{static_cast<uint16_t>(first), static_cast<uint16_t>(count)};
     if (write && plan_.writes < 4) plan_.write[plan_.writes++] = r;
@@ -72,7 +86,7 @@ class Planner {
     return std::any_of(list, list + count, [&](const RegisterRange& r) { return r.first == first; });
   }
 
-  void implicit(const Instruction& i) {
+  void implicit(const Instruction& i, const Known& k) {
     auto use = [&](uint16_t bit, bool write, uint32_t cell, uint32_t count) {
       if ((i.implicit & bit) && !named(write, kScalarFirst + cell)) add(write, kScalarFirst + cell, count);
     };
@@ -82,8 +96,7 @@ class Planner {
     use(kWritesVcc, true, cell::kVcc, mask_dwords());
     use(kWritesExec, true, cell::kExec, mask_dwords());
     // Every vector instruction reads EXEC; only where it decides something is it an input here.
-    if (starts(name_, "s_cbranch_exec") || has(name_, "saveexec") || has(name_, "wrexec"))
-      use(kReadsExec, false, cell::kExec, mask_dwords());
+    if (k.exec) use(kReadsExec, false, cell::kExec, mask_dwords());
   }
 
   Port port(Class c) const {
@@ -100,7 +113,28 @@ class Planner {
            !i.src[0].is_literal() && i.src[0].kind != OperandKind::kNone && i.dpp == Dpp::kNone && !i.sdwa;
   }
 
-  Flow scalar_flow(const Instruction& i) {
+  const Known& known(const Instruction& i) {
+    if (i.mnemonic >= names_.size()) names_.resize(i.mnemonic + 1u);
+    Known& k = names_[i.mnemonic];
+    if (k.made) return k;
+    k.made = true;
+    name_ = mnemonic_info(i.mnemonic).name;
+    k.flow = flow(i, k);
+    k.op = plan_.op;
+    k.store = has(name_, "store") || has(name_, "write");
+    k.dot = starts(name_, "v_dot");
+    k.lane = has(name_, "lane");
+    if (starts(name_, "v_div_fmas")) k.flags |= kPlanDivides;
+    if (starts(name_, "v_permlane") && has(name_, "_swap_")) k.flags |= kPlanSwapRows;
+    k.priority = name_ == "s_setprio";
+    k.nop = name_ == "s_nop";
+    k.exec = starts(name_, "s_cbranch_exec") || has(name_, "saveexec") || has(name_, "wrexec");
+    if (i.cls != Class::kMatrix) return k;
+    matrix_unit(k);
+    return k;
+  }
+
+  Flow scalar_flow(Known& k) {
     static const std::array<std::pair<std::string_view, BitOp>, 11> kOps{{{"s_andn2_b", BitOp::kAndNot},
                                                                           {"s_and_not1_b", BitOp::kAndNot},
                                                                           {"s_orn2_b", BitOp::kOrNot},
@@ -129,8 +163,8 @@ class Planner {
     for (const auto& [prefix, op] : kOps)
       if (starts(name_, prefix)) {
         plan_.op = op;
-        bool zero = (op == BitOp::kXor || op == BitOp::kAndNot) && same_sources(i);
-        return zero ? Flow::kClear : Flow::kBitwise;
+        k.clears = op == BitOp::kXor || op == BitOp::kAndNot;
+        return Flow::kBitwise;
       }
     if (starts(name_, "s_cmp_") || starts(name_, "s_cmpk_") || starts(name_, "s_bitcmp")) return Flow::kScalarCompare;
     if (starts(name_, "s_cselect") || starts(name_, "s_cmov")) return Flow::kScalarSelect;
@@ -142,7 +176,7 @@ class Planner {
     return Flow::kScalar;
   }
 
-  Flow vector_flow(const Instruction& i) {
+  Flow vector_flow(Known& k) {
     if (starts(name_, "v_cmp")) return Flow::kCompare;
     if (starts(name_, "v_cndmask")) return Flow::kSelect;
     if (starts(name_, "v_addc_co") || starts(name_, "v_subb_co") || starts(name_, "v_subbrev_co") ||
@@ -155,24 +189,22 @@ class Planner {
     if (name_ == "v_permlanex16_b32") return Flow::kPermLaneX16;
     if (name_ == "v_permlane64_b32") return Flow::kPermLane64;
     if (starts(name_, "v_swap_") || has(name_, "_swap_b32")) return Flow::kSwap;
-    bool zero = starts(name_, "v_xor_b32") || starts(name_, "v_sub_u32") || starts(name_, "v_sub_nc_u32");
-    if (zero && same_sources(i)) return Flow::kClear;
+    k.clears = starts(name_, "v_xor_b32") || starts(name_, "v_sub_u32") || starts(name_, "v_sub_nc_u32");
     if (name_ == "v_mov_b64") return Flow::kPerDword;
     if (starts(name_, "v_mad_u64_u32") || starts(name_, "v_mad_i64_i32") || starts(name_, "v_lshlrev_b64") ||
         starts(name_, "v_lshl_add_u64"))
       return Flow::kUpward;
     if (starts(name_, "v_lshrrev_b64") || starts(name_, "v_ashrrev_i64")) return Flow::kDownward;
-    if (starts(name_, "v_pk_") && (name_.ends_with("_f32") || name_ == "v_pk_mov_b32") && i.dst[0].dwords == 2)
-      return Flow::kPackedF32;
+    if (starts(name_, "v_pk_") && (name_.ends_with("_f32") || name_ == "v_pk_mov_b32")) return Flow::kPackedF32;
     return Flow::kVector;
   }
 
-  Flow flow(const Instruction& i) {
+  Flow flow(const Instruction& i, Known& k) {
     switch (i.cls) {
       case Class::kMatrix:
         return Flow::kMatrix;
       case Class::kSalu:
-        return scalar_flow(i);
+        return scalar_flow(k);
       case Class::kBranch:
         return Flow::kSink;
       case Class::kLdsPermute:
@@ -180,7 +212,7 @@ class Planner {
       case Class::kValu:
       case Class::kValuTrans:
       case Class::kValu64:
-        return i.second ? Flow::kVector : vector_flow(i);
+        return vector_flow(k);
       default:
         return is_memory(i.cls) ? Flow::kMemory : Flow::kNone;
     }
@@ -194,28 +226,27 @@ class Planner {
     return false;
   }
 
-  void classify_flags(const Instruction& i) {
+  void classify_flags(const Instruction& i, const Known& k) {
     uint32_t& f = plan_.flags;
     bool hazards = options_[CheckKind::kHazard], valu = is_valu(i.cls) || i.cls == Class::kMatrix;
     if (i.cls == Class::kWait) f |= kPlanWait | kPlanSkip;
     if (i.cls == Class::kNop) f |= kPlanNop | kPlanSkip;
     // Nops with an effect on the wave's state are executed.
-    if (name_ == "s_setprio" || i.flags & kFlagReadsExecz) f &= ~uint32_t(kPlanSkip);
-    if (name_ == "s_nop") plan_.nops = static_cast<uint8_t>(i.offset & 15);
-    if (i.cls == Class::kBarrier) f |= kPlanBarrier | kPlanBefore;
-    if (is_memory(i.cls)) f |= kPlanBefore | kPlanAfter;
-    if (has(name_, "store") || has(name_, "write")) f |= kPlanStore;
+    if (k.priority || (i.flags & kFlagReadsExecz)) f &= ~uint32_t(kPlanSkip);
+    if (k.nop) plan_.nops = static_cast<uint8_t>(i.offset & 15);
+    if (i.cls == Class::kBranch) f |= kPlanBranch;
+    if (is_memory(i.cls)) f |= kPlanAfter;
+    if (k.store) f |= kPlanStore;
     // Buffer stores with a scalar offset in a register take long enough by themselves.
     if ((f & kPlanStore) && is_vmem(i.cls) && i.src[1].dwords > 2 && !i.src[3].is_scalar()) f |= kPlanWide;
     for (int k = 0; k < plan_.writes && valu; ++k)
       if (plan_.write[k].first >= kScalarFirst) f |= kPlanWritesScalar;
     if (valu && writes_cell(cell::kExec)) f |= kPlanWritesExec;
-    if (starts(name_, "v_dot")) f |= kPlanDot;
+    if (k.dot) f |= kPlanDot;
     if (valu && ((i.sdwa && i.dst_select != Select::kDword) || (i.dst[0].mods & kHigh))) f |= kPlanPartial;
     if (!hazards) return;
     if (target_.cdna) {
-      bool reader = i.cls == Class::kMatrix || i.dpp != Dpp::kNone || has(name_, "lane") || starts(name_, "v_div_fmas");
-      if (reader || starts(name_, "s_getreg")) f |= kPlanBefore;
+      if (i.cls == Class::kMatrix || i.dpp != Dpp::kNone || k.lane || (f & kPlanDivides)) f |= kPlanBefore;
       if (i.cls == Class::kMatrix || i.cls == Class::kValuTrans || (f & (kPlanDot | kPlanPartial | kPlanWide)) ||
           (f & kPlanWritesScalar))
         f |= kPlanMark;
@@ -227,21 +258,24 @@ class Planner {
   }
 
   /// Issue slots of MFMA by AMD's matrix instruction calculator (cycles / 4).
-  void matrix_unit() {
+  void matrix_unit(Known& known) {
     auto [m, blocks] = shape();
+    known.m = static_cast<uint8_t>(m);
+    known.blocks = static_cast<uint8_t>(blocks);
+    if (!target_.cdna) return;
     bool f64 = name_.ends_with("_f64"), f32 = !f64 && name_.ends_with("_f32") && !has(name_, "xf32");
     if (f64)
-      plan_.passes = m == 4 ? 4 : target_.arch == Arch::kGfx950 ? 16 : 8;
+      known.passes = m == 4 ? 4 : target_.arch == Arch::kGfx950 ? 16 : 8;
     else if (m == 4)
-      plan_.passes = 2;
+      known.passes = 2;
     else if (blocks > 1)
-      plan_.passes = m == 32 ? 16 : 8;
+      known.passes = m == 32 ? 16 : 8;
     else if (f32)
-      plan_.passes = m == 32 ? 16 : 8;
+      known.passes = m == 32 ? 16 : 8;
     else
-      plan_.passes = m == 32 ? 8 : 4;
-    if (f64) plan_.flags |= kPlanF64;
-    if (!f64 && !f32) plan_.flags |= kPlanXdl;
+      known.passes = m == 32 ? 8 : 4;
+    if (f64) known.flags |= kPlanF64;
+    if (!f64 && !f32) known.flags |= kPlanXdl;
   }
 
   struct Shape {
@@ -268,12 +302,6 @@ class Planner {
     return s;
   }
 
-  void matrix_shape() {
-    Shape s = shape();
-    plan_.matrix_m = static_cast<uint8_t>(s.m);
-    plan_.matrix_blocks = static_cast<uint8_t>(s.blocks);
-  }
-
   void build_mask() {
     std::array<uint64_t, kHotWords> bits{};
     auto put = [&](const RegisterRange& r) {
@@ -283,10 +311,6 @@ class Planner {
     for (int k = 0; k < plan_.writes; ++k) put(plan_.write[k]);
     for (uint32_t n = 0; n < kHotWords; ++n) {
       if (!bits[n]) continue;
-      if (plan_.words == 6) {
-        plan_.flags |= kPlanBefore;  // more registers than the quick test has room for
-        break;
-      }
       plan_.word[plan_.words] = static_cast<uint8_t>(n);
       plan_.mask[plan_.words++] = bits[n];
     }
@@ -297,6 +321,7 @@ class Planner {
   const CheckOptions& options_;
   CheckPlan plan_;
   std::string_view name_;
+  std::vector<Known> names_;
 };
 
 }  // namespace

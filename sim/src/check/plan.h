@@ -64,7 +64,7 @@ enum PlanFlag : uint32_t {
   kPlanSkip = 8,    ///< has no effect of its own: not executed
   kPlanWait = 16,
   kPlanNop = 32,
-  kPlanBarrier = 64,
+  kPlanBranch = 64,
   kPlanWritesScalar = 128,  ///< VALU with a scalar result
   kPlanWritesExec = 256,    ///< VALU that writes EXEC
   kPlanDot = 512,
@@ -72,21 +72,23 @@ enum PlanFlag : uint32_t {
   kPlanXdl = 2048,      ///< MFMA on the narrow-type unit
   kPlanWide = 4096,     ///< store of more than 8 bytes per lane
   kPlanStore = 8192,
-  kPlanF64 = 16384,  ///< f64 MFMA
+  kPlanF64 = 16384,       ///< f64 MFMA
+  kPlanDivides = 32768,   ///< v_div_fmas
+  kPlanSwapRows = 65536,  ///< v_permlane*_swap
 };
 
 struct CheckPlan {
-  uint64_t mask[6] = {};  ///< registers touched, as bits of the hot words
-  uint8_t word[6] = {};
+  uint64_t mask[kHotWords] = {};  ///< registers touched, as bits of the hot words
+  uint8_t word[kHotWords] = {};
   uint8_t words = 0;
-  uint8_t reads = 0, writes = 0;
+  uint32_t flags = 0;
   Flow flow = Flow::kNone;
   BitOp op = BitOp::kAnd;
   Port port = Port::kOther;
+  uint8_t nops = 0;    ///< issue slots of s_nop beyond the first
   uint8_t passes = 0;  ///< MFMA: issue slots of four clocks
   uint8_t matrix_m = 0, matrix_blocks = 0;
-  uint8_t nops = 0;  ///< issue slots of s_nop beyond the first
-  uint32_t flags = 0;
+  uint8_t reads = 0, writes = 0;
   RegisterRange read[9];
   RegisterRange write[4];
   const Instruction* instruction = nullptr;

@@ -38,12 +38,16 @@ struct OutstandingQueue {
   void pop() { ++first, --count; }
 };
 
+/// A taken branch fetches its target: at least 32 clocks (assumed; AMD publishes no figure).
+inline constexpr uint32_t kTakenBranchSlots = 8;
+
 enum class Counter : uint8_t { kVm, kVs, kLds, kSmem };
 inline constexpr int kCounters = 4;
 
 struct alignas(64) WaveCheck {
-  /// A bit for every register that needs a closer look: pending, undefined, or dangerous to use too soon.
-  uint64_t hot[kHotWords] = {};
+  /// Registers that need a closer look: waiting for memory, undefined (in part), or dangerous to use too soon. `hot` is
+  /// all of these.
+  uint64_t hot[kHotWords] = {}, pending_set[kHotWords] = {}, undefined_set[kHotWords] = {}, marked_set[kHotWords] = {};
   const CheckPlan* plans = nullptr;
   uint32_t slot = 1024;      ///< issue slots since the wave began; a lower bound of the time in units of four clocks
   uint32_t matrix_free = 0;  ///< slot at which the matrix unit takes the next MFMA
@@ -60,11 +64,20 @@ struct alignas(64) WaveCheck {
   uint32_t undefined_bits[cell::kCount] = {};  ///< bits
   std::vector<uint64_t> undefined_scratch;     ///< lanes, per dword of the segment
 
-  void set_hot(uint32_t r) { hot[r / 64] |= uint64_t(1) << (r % 64); }
-  void set_hot(RegisterRange range) {
-    for (uint32_t r = range.first; r < uint32_t(range.first) + range.count; ++r) set_hot(r);
+  void add(uint64_t* set, uint32_t r) {
+    uint64_t bit = uint64_t(1) << (r % 64);
+    set[r / 64] |= bit;
+    hot[r / 64] |= bit;
   }
-
+  void remove(uint64_t* set, uint32_t r) {
+    set[r / 64] &= ~(uint64_t(1) << (r % 64));
+    hot[r / 64] = pending_set[r / 64] | undefined_set[r / 64] | marked_set[r / 64];
+  }
+  bool touches(const uint64_t* set, const CheckPlan& p) const {
+    uint64_t x = 0;
+    for (uint32_t k = 0; k < p.words; ++k) x |= set[p.word[k]] & p.mask[k];
+    return x != 0;
+  }
   /// The quick test of the interpreter loop.
   bool touches_hot(const CheckPlan& p) const {
     uint64_t x = (hot[p.word[0]] & p.mask[0]) | (hot[p.word[1]] & p.mask[1]) | (hot[p.word[2]] & p.mask[2]);
@@ -154,7 +167,8 @@ void mark_results(WaveCheck& check, const CheckPlan& plan);
 
 // Parts of the above.
 void check_hazards(Wave& wave, const Instruction& instruction, const CheckPlan& plan);
-bool mark_is_live(const LaunchCheck& launch, const WaveCheck& check, uint32_t reg);
+/// Forgets marks that an instruction overwrites, or that are too old to matter.
+void drop_marks(const LaunchCheck& launch, WaveCheck& check, const CheckPlan& plan);
 void check_pending(Wave& wave, const Instruction& instruction, const CheckPlan& plan);
 void issue_memory(Wave& wave, const Instruction& instruction, const CheckPlan& plan, const MemoryAccess& access);
 void propagate(Wave& wave, const Instruction& instruction, const CheckPlan& plan);

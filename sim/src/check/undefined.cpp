@@ -461,16 +461,44 @@ void memory_op(Context& c) {
 
 void set_undefined(WaveCheck& check, u32 row, u64 lanes, u64 value) {
   u64 u = (check.undefined[row] & ~lanes) | (value & lanes);
+  if (u == check.undefined[row]) return;
   check.undefined[row] = u;
-  if (u) check.set_hot(row);
+  u ? check.add(check.undefined_set, row) : check.remove(check.undefined_set, row);
 }
 
 void set_undefined_bits(WaveCheck& check, u32 cell, u32 bits) {
+  if (check.undefined_bits[cell] == bits) return;
   check.undefined_bits[cell] = bits;
-  if (bits) check.set_hot(kScalarFirst + cell);
+  bits ? check.add(check.undefined_set, kScalarFirst + cell) : check.remove(check.undefined_set, kScalarFirst + cell);
 }
 
+namespace {
+
+/// Sources that are defined make a defined result: by far the most common case.
+bool write_defined(Wave& wave, const Instruction& i, const CheckPlan& plan) {
+  WaveCheck& c = check_of(wave);
+  auto any = [&](const RegisterRange& range) {
+    for (u32 r = range.first; r < u32(range.first) + range.count; ++r)
+      if ((c.undefined_set[r / 64] >> (r % 64)) & 1) return true;
+    return false;
+  };
+  for (int k = 0; k < plan.reads; ++k)
+    if (any(plan.read[k])) return false;
+  if (plan.flow == Flow::kMemory || plan.flow == Flow::kNone || plan.flow == Flow::kSink) return true;
+  if (plan.flow == Flow::kWriteLane || plan.flow == Flow::kSwap || plan.flow == Flow::kScalarSelect ||
+      i.dpp != Dpp::kNone || i.second)
+    return false;
+  u64 exec = plan.flow == Flow::kMatrix ? wave.full_exec : wave.exec();
+  for (int k = 0; k < plan.writes; ++k)
+    for (u32 r = plan.write[k].first; r < u32(plan.write[k].first) + plan.write[k].count; ++r)
+      r < kScalarFirst ? set_undefined(c, r, exec, 0) : set_undefined_bits(c, r - kScalarFirst, 0);
+  return true;
+}
+
+}  // namespace
+
 void propagate(Wave& wave, const Instruction& i, const CheckPlan& plan) {
+  if (write_defined(wave, i, plan)) return;
   Context c{wave, check_of(wave), *check_of(*wave.workgroup).launch, i, plan};
   switch (plan.flow) {
     case Flow::kNone:

@@ -11,22 +11,16 @@ namespace {
 
 using Class = InstructionClass;
 
-void refresh(const LaunchCheck& launch, WaveCheck& c, uint32_t r) {
-  bool live = c.pending[r] || mark_is_live(launch, c, r);
-  if (!live) live = r < kScalarFirst ? c.undefined[r] != 0 : c.undefined_bits[r - kScalarFirst] != 0;
-  if (!live) c.hot[r / 64] &= ~(uint64_t(1) << (r % 64));
-}
-
-void retire(const LaunchCheck& launch, WaveCheck& c, OutstandingQueue& q) {
+void retire(WaveCheck& c, OutstandingQueue& q) {
   const RegisterRange& t = q.oldest().target;
   for (uint32_t r = t.first; r < uint32_t(t.first) + t.count; ++r)
-    if (c.pending[r] && --c.pending[r] == 0) refresh(launch, c, r);
+    if (c.pending[r] && --c.pending[r] == 0) c.remove(c.pending_set, r);
   q.pop();
 }
 
-void retire_to(const LaunchCheck& launch, WaveCheck& c, Counter which, uint32_t left) {
+void retire_to(WaveCheck& c, Counter which, uint32_t left) {
   OutstandingQueue& q = c.queue[static_cast<int>(which)];
-  while (q.count > left) retire(launch, c, q);
+  while (q.count > left) retire(c, q);
 }
 
 bool covers(const Outstanding& o, uint32_t reg) {
@@ -99,13 +93,13 @@ void check_range(Wave& wave, const Instruction& i, const CheckPlan& plan, const 
 
 void check_wait(Wave& wave, const Instruction& i) {
   WaveCheck& c = check_of(wave);
-  const LaunchCheck& launch = *check_of(*wave.workgroup).launch;
-  bool idle = mnemonic_info(i.mnemonic).name == "s_wait_idle";
+  bool none = i.wait_vm == 0xffff && i.wait_vs == 0xffff && i.wait_lgkm == 0xffff && i.wait_exp == 0xffff;
+  bool idle = none && mnemonic_info(i.mnemonic).name == "s_wait_idle";
   auto limit = [&](uint16_t value) { return idle ? 0u : value; };
-  retire_to(launch, c, Counter::kVm, limit(i.wait_vm));
-  retire_to(launch, c, Counter::kVs, limit(i.wait_vs));
-  retire_to(launch, c, Counter::kLds, limit(i.wait_lgkm));
-  if (idle || i.wait_lgkm == 0) retire_to(launch, c, Counter::kSmem, 0);
+  retire_to(c, Counter::kVm, limit(i.wait_vm));
+  retire_to(c, Counter::kVs, limit(i.wait_vs));
+  retire_to(c, Counter::kLds, limit(i.wait_lgkm));
+  if (idle || i.wait_lgkm == 0) retire_to(c, Counter::kSmem, 0);
 }
 
 void check_pending(Wave& wave, const Instruction& i, const CheckPlan& plan) {
@@ -119,7 +113,7 @@ void issue_memory(Wave& wave, const Instruction& i, const CheckPlan& plan, const
   const LaunchCheck& launch = *g.launch;
   Counter which = counter_of(launch, i, a);
   OutstandingQueue& q = c.queue[static_cast<int>(which)];
-  if (q.count == OutstandingQueue::kSize) retire(launch, c, q);
+  if (q.count == OutstandingQueue::kSize) retire(c, q);
   Outstanding& o = q[q.count++];
   o = {};
   o.plan = &plan;
@@ -129,8 +123,10 @@ void issue_memory(Wave& wave, const Instruction& i, const CheckPlan& plan, const
   o.tag = g.lds.epoch << 6 | (o.to_lds ? LdsShadow::kDma : 0) | wave.index;
   if (plan.writes && !o.to_lds) {
     o.target = plan.write[0];
-    for (uint32_t r = o.target.first; r < uint32_t(o.target.first) + o.target.count; ++r) ++c.pending[r];
-    c.set_hot(o.target);
+    for (uint32_t r = o.target.first; r < uint32_t(o.target.first) + o.target.count; ++r) {
+      ++c.pending[r];
+      c.add(c.pending_set, r);
+    }
   }
 }
 

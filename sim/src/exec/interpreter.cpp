@@ -164,6 +164,7 @@ void step_checked(Wave& w, WaveCheck& c, const Instruction& i, bool special) {
   if (plan.flags & kPlanSkip) return;
   special ? execute_indexed(w, i) : i.execute(w, i);
   if (plan.flags & kPlanAfter) check_after(w, i, plan, *w.workgroup->access);
+  if ((plan.flags & kPlanBranch) && w.pc != &i + 1) c.slot += kTakenBranchSlots;
 }
 
 /// With checks, and whatever else follows the workgroup.

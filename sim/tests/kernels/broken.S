@@ -476,21 +476,24 @@ at_\name:
 hazard_scalar_address hazard_scalar_address, 0
 hazard_scalar_address hazard_scalar_address_ok, 1
 
-.macro hazard_mask name, ok
+// A scalar result of the VALU is an operand of the VALU; as a lane mask it may be used at once.
+.macro hazard_scalar_operand name, ok
   begin \name
-from_\name:
   v_cmp_eq_u32 vcc, 0, v0
+  v_cndmask_b32 v2, v0, v1, vcc
+from_\name:
+  v_readfirstlane_b32 s8, v0
   .if \ok
   s_nop 1
   .else
   s_nop 0
   .endif
 at_\name:
-  v_cndmask_b32 v2, v0, v1, vcc
+  v_add_u32 v2, s8, v2
   store_and_finish \name, v2
 .endm
-hazard_mask hazard_mask, 0
-hazard_mask hazard_mask_ok, 1
+hazard_scalar_operand hazard_scalar_operand, 0
+hazard_scalar_operand hazard_scalar_operand_ok, 1
 
 .macro hazard_dpp name, ok
   begin \name
