@@ -8,6 +8,7 @@ class BasicKernels : public KernelTest {
  protected:
   void SetUp() override {
     KernelTest::SetUp();
+    check(CheckOptions::standard());
     load("basic");
   }
 };

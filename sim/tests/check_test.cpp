@@ -1,5 +1,5 @@
 // The checks: deliberately broken kernels are each found and named at the right place, and their repaired twins are
-// not. (The kernels of the other tests run with the checks on as well, see kernel_support.h.)
+// not. (The correct kernels of basic_kernels_test, launch_test and matrix_kernels_test run with the checks on as well.)
 #include <algorithm>
 
 #include "kernel_support.h"
@@ -59,6 +59,7 @@ class BrokenAssembly : public KernelTest {
   std::vector<CheckReport> reports_;
   void SetUp() override {
     KernelTest::SetUp();
+    check(CheckOptions::standard());
     load("broken_asm");
   }
   uint64_t label(const std::string& name) {
@@ -137,6 +138,7 @@ class BrokenKernels : public KernelTest {
   std::vector<CheckReport> reports_;
   void SetUp() override {
     KernelTest::SetUp();
+    check(CheckOptions::standard());
     load("broken");
   }
   void run(const char* kernel, uint32_t grid, uint32_t block, const Arguments& arguments) {

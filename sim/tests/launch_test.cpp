@@ -11,6 +11,7 @@ class Launch : public KernelTest {
  protected:
   void SetUp() override {
     KernelTest::SetUp();
+    check(CheckOptions::standard());
     load("launch");
   }
   LaunchResult try_launch(const char* kernel, Dim3 grid, Dim3 block, const Arguments& arguments) {

@@ -10,6 +10,7 @@ class MatrixKernels : public KernelTest {
  protected:
   void SetUp() override {
     KernelTest::SetUp();
+    check(CheckOptions::standard());
     load("matrix");
   }
 

@@ -1,54 +1,11 @@
 // Findings: merged by kind and instructions, with source lines where the object has them.
 #include <fmt/format.h>
-#include <llvm/DebugInfo/DWARF/DWARFContext.h>
-#include <llvm/Object/ELFObjectFile.h>
 
 #include "check/state.h"
+#include "report/lines.h"
 
 namespace crest_sim {
 namespace {
-
-/// "file:line" of an address in the code section; empty without line tables.
-class SourceLines {
- public:
-  explicit SourceLines(const CodeObject& object) {
-    auto bytes = object.file();
-    llvm::StringRef text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    auto file = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(text, "code object"));
-    if (!file) {
-      llvm::consumeError(file.takeError());
-      return;
-    }
-    file_ = std::move(*file);
-    auto ignore = [](llvm::Error e) { llvm::consumeError(std::move(e)); };
-    dwarf_ = llvm::DWARFContext::create(*file_, llvm::DWARFContext::ProcessDebugRelocations::Ignore, nullptr, "",
-                                        ignore, ignore);
-  }
-  std::string at(uint64_t address) {
-    if (!dwarf_) return {};
-    for (const auto& section : file_->sections()) {
-      if (!section.isText() || address < section.getAddress() || address >= section.getAddress() + section.getSize())
-        continue;
-      auto info = dwarf_->getLineInfoForAddress({address, section.getIndex()});
-      return found(info);
-    }
-    return {};
-  }
-
- private:
-  static std::string found(const std::optional<llvm::DILineInfo>& info) {
-    if (!info || info->Line == 0) return {};
-    return fmt::format("{}:{}", info->FileName, info->Line);
-  }
-  template <class T>
-  static std::string found(const T& info) {
-    if (info.Line == 0) return {};
-    return fmt::format("{}:{}", info.FileName, info.Line);
-  }
-
-  std::unique_ptr<llvm::object::ObjectFile> file_;
-  std::unique_ptr<llvm::DWARFContext> dwarf_;
-};
 
 std::string describe(const CheckPlace& p) {
   std::string out = fmt::format("pc {:#x}: {}", p.pc, p.disassembly);
@@ -100,17 +57,21 @@ void LaunchCheck::report(const Wave& wave, Finding f) {
 std::vector<CheckReport> LaunchCheck::take_reports() {
   std::vector<CheckReport> out;
   if (reports_.empty()) return out;
-  SourceLines lines(*context.object);
-  auto complete = [&](CheckPlace& p) {
-    int32_t n = context.code->index_at(context.code->section_address + p.pc);
-    if (n >= 0) p.disassembly = context.code->disassembly(context.code->instructions[static_cast<size_t>(n)]);
-    p.source = lines.at(context.code->section_address + p.pc);
-  };
+  std::vector<CheckPlace*> places;
   for (auto& [key, report] : reports_) {
-    complete(report.place);
-    if (report.has_other) complete(report.other);
-    out.push_back(std::move(report));
+    places.push_back(&report.place);
+    if (report.has_other) places.push_back(&report.other);
   }
+  std::vector<uint64_t> addresses;
+  for (CheckPlace* p : places) addresses.push_back(context.code->section_address + p->pc);
+  auto lines = source_lines(*context.object, addresses);
+  for (size_t n = 0; n < places.size(); ++n) {
+    int32_t at = context.code->index_at(addresses[n]);
+    if (at >= 0)
+      places[n]->disassembly = context.code->disassembly(context.code->instructions[static_cast<size_t>(at)]);
+    if (n < lines.size() && lines[n].line) places[n]->source = fmt::format("{}:{}", lines[n].file, lines[n].line);
+  }
+  for (auto& [key, report] : reports_) out.push_back(std::move(report));
   reports_.clear();
   return out;
 }
