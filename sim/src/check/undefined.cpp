@@ -484,7 +484,7 @@ bool write_defined(Wave& wave, const Instruction& i, const CheckPlan& plan) {
   };
   for (int k = 0; k < plan.reads; ++k)
     if (any(plan.read[k])) return false;
-  if (plan.flow == Flow::kMemory || plan.flow == Flow::kNone || plan.flow == Flow::kSink) return true;
+  if (plan.flow == Flow::kMemory || plan.flow == Flow::kNone) return true;
   if (plan.flow == Flow::kWriteLane || plan.flow == Flow::kSwap || plan.flow == Flow::kScalarSelect ||
       i.dpp != Dpp::kNone || i.second)
     return false;
