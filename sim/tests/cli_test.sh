@@ -63,6 +63,15 @@ expect 2 "neither an ELF file nor an offload bundle" list "$work/text.co"
 expect 1 "outside every allocation" run "$basic" vadd --grid 4 --block 256 --arg f32:999:iota --arg f32:1000:iota \
   --arg f32:1000 --arg i32=1000
 
+# Checks.
+broken=$kernels/broken.gfx942.co
+expect 0 "0 findings" check "$basic" vadd --grid 4 --block 256 --arg f32:1000:iota --arg f32:1000:iota --arg f32:1000 \
+  --arg i32=1000
+expect 1 "lds-race" check "$broken" sum_without_barrier --block 256 --arg f32:256:iota --arg f32:1
+expect 0 "0 findings" check "$broken" sum_without_barrier --block 256 --arg f32:256:iota --arg f32:1 --checks wait,hazard
+expect 1 '"check": "uninitialised"' check "$broken" reads_unwritten_lds --block 128 --arg f32:128:iota --arg f32:128 --json
+expect 2 "--checks sometimes" check "$broken" reads_unwritten_lds --block 128 --arg f32:128 --arg f32:128 --checks sometimes
+
 # Listings.
 expect 0 "s_endpgm" disasm "$basic" vadd
 expect 0 "Hitcount" disasm "$basic" vadd --grid 4 --block 256 --arg f32:1000 --arg f32:1000 --arg f32:1000 --arg i32=1000

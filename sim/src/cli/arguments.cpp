@@ -108,6 +108,7 @@ Result<ArgumentSpec> parse_argument(const std::string& text, Arch arch, uint64_t
   auto filled = fill(spec.format, *count, colon == std::string_view::npos ? "zeros" : rest.substr(colon + 1), seed);
   if (!filled) return Error{fmt::format("--arg {}: {}", text, filled.error())};
   spec.kind = ArgumentSpec::Kind::kBuffer;
+  spec.unwritten = colon == std::string_view::npos;
   spec.bytes = std::move(*filled);
   return spec;
 }
@@ -149,7 +150,7 @@ Result<BoundArguments> bind_arguments(const Kernel& kernel, const std::vector<Ar
       if (!place) return Error{place.error()};
       address = *place;
       if (!bytes.empty()) std::memcpy(reinterpret_cast<void*>(address), bytes.data(), bytes.size());
-      out.buffers.push_back({n, spec.format, address, bytes.size()});
+      out.buffers.push_back({n, spec.format, address, bytes.size(), spec.unwritten});
     } else if (spec.kind == ArgumentSpec::Kind::kSame) {
       const PlacedBuffer* other = out.buffer_of(spec.number);
       if (!other) return Error{fmt::format("--arg {}: argument {} is no buffer before it", spec.text, spec.number)};

@@ -17,6 +17,7 @@ struct ArgumentSpec {
   std::string text;  ///< as given
   Format format{Type::kF32, false};
   std::vector<uint8_t> bytes;  ///< kValue: the value; kBuffer: contents at the start
+  bool unwritten = false;      ///< kBuffer without a fill: zeros that the kernel is not meant to read
   size_t number = 0;           ///< kSame: which argument; kPad: bytes
 };
 
@@ -28,6 +29,7 @@ struct PlacedBuffer {
   Format format{Type::kF32, false};
   uint64_t address = 0;
   size_t bytes = 0;
+  bool unwritten = false;
 
   std::span<uint8_t> contents() const { return {reinterpret_cast<uint8_t*>(address), bytes}; }
 };

@@ -215,6 +215,28 @@ int list_kernels(const ObjectOptions& options) {
   return kOk;
 }
 
+namespace {
+
+void show_findings(const RunOptions& options, const Launch& launch, llvm::json::Object& json) {
+  if (!launch.checks.any()) return;
+  llvm::json::Array list;
+  for (const CheckReport& f : launch.findings) {
+    if (!options.object.json) fmt::print(stderr, "crest-sim: {}\n", f.to_string());
+    list.push_back(llvm::json::Object{{"check", std::string(check_name(f.kind))},
+                                      {"message", f.message},
+                                      {"pc", static_cast<int64_t>(f.place.pc)},
+                                      {"instruction", f.place.disassembly},
+                                      {"source", f.place.source},
+                                      {"wave", f.place.wave},
+                                      {"lane", f.place.lane},
+                                      {"count", static_cast<int64_t>(f.count)}});
+  }
+  json["findings"] = std::move(list);
+  if (!options.object.json) fmt::print("{} findings\n", launch.findings.size());
+}
+
+}  // namespace
+
 int run_kernel(const RunOptions& options) {
   auto prepared = prepare(options);
   if (!prepared) return usage(prepared.error());
@@ -238,14 +260,15 @@ int run_kernel(const RunOptions& options) {
   if (!r.ok) json["fault"] = r.fault.to_string();
   if (!r.ok && !options.object.json) fmt::print(stderr, "crest-sim: {}\n", r.fault.to_string());
   if (!r.ok && r.fault.kind == FaultKind::kLaunch) return kUsage;
+  show_findings(options, launch, json);
   if (r.ok && !options.object.json)
     fmt::print("{}\n{} wave instructions, {:.3f} s of simulation\n", header_line(launch), r.wave_instructions,
                r.seconds);
-  bool good = r.ok;
+  bool good = r.ok && launch.findings.empty();
   if (r.ok) {
     auto delivered = deliver(options, *wanted, json);
     if (!delivered) return usage(delivered.error());
-    good = *delivered;
+    good = good && *delivered;
   }
   if (profile && options.report_file.empty() && !options.object.json) fmt::print("\n{}", profile->report().to_text());
   if (profile && !options.report_file.empty()) {

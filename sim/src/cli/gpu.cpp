@@ -16,8 +16,9 @@ struct Hip {
   X(hipMemcpyHtoD)                                                                                                 \
   X(hipMemcpyDtoH)                                                                                                 \
   X(hipFree)                                                                                                       \
-  X(hipModuleLoadData) X(hipModuleUnload) X(hipModuleGetFunction) X(hipModuleLaunchKernel) X(hipDeviceSynchronize) \
-      X(hipGetErrorString) X(hipGetDevicePropertiesR0600)
+  X(hipModuleLoadData)                                                                                             \
+  X(hipModuleUnload) X(hipModuleGetFunction) X(hipModuleLaunchKernel) X(hipDeviceSynchronize) X(hipGetErrorString) \
+      X(hipGetDevicePropertiesR0600)
   CREST_SIM_CALLS(CREST_SIM_CALL)
 #undef CREST_SIM_CALL
   hipError_t (*hipMalloc)(void**, size_t) = nullptr;

@@ -45,6 +45,17 @@ void add_launch(CLI::App& command, RunOptions& o) {
       ->capture_default_str();
 }
 
+void add_results(CLI::App& command, RunOptions& options) {
+  command.add_option("--output", options.outputs, "ARGUMENT=FILE: write a buffer afterwards (.npy, otherwise raw)");
+  command.add_option("--print", options.prints, "ARGUMENT[:COUNT]: print the first elements of a buffer");
+  command
+      .add_option("--checks", options.checks,
+                  "Comma-separated: uninitialised, wait, lds-race, global-race, barrier, alignment, hazard, "
+                  "buffer-bounds; all, standard (all but buffer-bounds), none; -NAME switches one off. A buffer "
+                  "without a fill counts as not written")
+      ->capture_default_str();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -56,8 +67,10 @@ int main(int argc, char** argv) {
       "  crest-sim list k.co\n"
       "  crest-sim run k.co vadd --grid 4 --block 256 --arg f32:1000:iota --arg f32:1000:random \\\n"
       "      --arg f32:1000:zeros --arg i32=1000 --print 2:8 --output 2=c.npy\n"
+      "  crest-sim check k.co vadd --grid 4 --block 256 --arg ...\n"
       "  crest-sim disasm k.co vadd --grid 4 --block 256 --arg ...\n"
-      "Exit codes: 0 all is well; 1 the kernel faulted or a result is wrong; 2 wrong usage or input; 130 interrupted.");
+      "Exit codes: 0 all is well; 1 the kernel faulted, a check found something or a result is wrong; 2 wrong usage or "
+      "input; 130 interrupted.");
 
   ObjectOptions list_options;
   CLI::App* list = app.add_subcommand("list", "Kernels of an object, their resources and arguments");
@@ -68,8 +81,7 @@ int main(int argc, char** argv) {
   add_object(*run, options.object);
   run->add_option("kernel", options.kernel, "Its name, or a part of it that no other kernel has")->required();
   add_launch(*run, options);
-  run->add_option("--output", options.outputs, "ARGUMENT=FILE: write a buffer afterwards (.npy, otherwise raw)");
-  run->add_option("--print", options.prints, "ARGUMENT[:COUNT]: print the first elements of a buffer");
+  add_results(*run, options);
   run->add_option("--expect", options.expectations,
                   "ARGUMENT=FILE: compare a buffer with a file; exit code 1 if it differs");
   run->add_option("--atol", options.atol, "Absolute tolerance of --expect and --gpu")->capture_default_str();
@@ -80,6 +92,15 @@ int main(int argc, char** argv) {
                 "Also report whether approximate results reached an address or a branch (slow)");
   run->add_option("--gpu", options.gpu,
                   "Repeat the launch on a real GPU through this HIP library (libamdhip64.so) and compare the buffers");
+
+  RunOptions checking;
+  checking.checks = "standard";
+  CLI::App* check =
+      app.add_subcommand("check", "Launch a kernel and look for races, missing waits, unwritten values ...");
+  add_object(*check, checking.object);
+  check->add_option("kernel", checking.kernel, "Its name, or a part of it that no other kernel has")->required();
+  add_launch(*check, checking);
+  add_results(*check, checking);
 
   RunOptions listing;
   CLI::App* disasm = app.add_subcommand("disasm", "Listing; with a launch, annotated with how often each line ran");
@@ -95,6 +116,7 @@ int main(int argc, char** argv) {
   }
   if (*list) return list_kernels(list_options);
   if (*run) return run_kernel(options);
+  if (*check) return run_kernel(checking);
   bool annotate =
       disasm->count("--arg") || disasm->count("--grid") || disasm->count("--block") || disasm->count("--kernarg");
   if (annotate && listing.kernel.empty()) {

@@ -165,6 +165,9 @@ Result<Launch> prepare(const RunOptions& options) {
     if (!bytes) return Error{bytes.error()};
     launch.arguments.bytes = std::move(*bytes);
   }
+  auto checks = CheckOptions::parse(options.checks);
+  if (!checks) return Error{fmt::format("--checks {}: {}", options.checks, checks.error())};
+  launch.checks = *checks;
   LaunchConfig& c = launch.config;
   c.grid = *grid;
   c.block = *block;
@@ -177,6 +180,13 @@ Result<Launch> prepare(const RunOptions& options) {
 
 void run(Launch& launch, Profile* profile) {
   if (profile) launch.config.observers.push_back(profile);
+  std::unique_ptr<Checker> checker;
+  if (launch.checks.any()) {
+    checker = std::make_unique<Checker>(launch.checks);
+    launch.config.observers.push_back(checker.get());
+    for (const PlacedBuffer& b : launch.arguments.buffers)
+      if (b.unwritten) checker->mark_uninitialised(b.address, b.bytes);
+  }
   struct sigaction action{};
   action.sa_handler = interrupt;
   sigaction(SIGINT, &action, nullptr);
@@ -184,6 +194,8 @@ void run(Launch& launch, Profile* profile) {
   Watch watch(uint64_t(g.x) * g.y * g.z);
   launch.result =
       launch.object.device->launch(*launch.object.module, launch.kernel->name, launch.config, launch.arguments.bytes);
+  if (checker) launch.findings = checker->take_reports();
+  launch.config.observers.clear();
 }
 
 }  // namespace crest_sim::cli

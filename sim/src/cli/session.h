@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/arguments.h"
+#include "crest_sim/check.h"
 #include "crest_sim/device.h"
 #include "crest_sim/profile.h"
 
@@ -58,7 +59,9 @@ struct Launch {
   const Kernel* kernel = nullptr;
   LaunchConfig config;
   BoundArguments arguments;
+  CheckOptions checks;
   LaunchResult result;
+  std::vector<CheckReport> findings;
 };
 
 /// Everything up to the launch.

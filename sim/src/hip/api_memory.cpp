@@ -29,6 +29,7 @@ hipError_t allocate(Machine& m, void** out, size_t bytes, hipMemoryType type, un
   }
   if (counted) d.used += bytes, d.peak = std::max(d.peak, d.used);
   m.buffers[*base] = {bytes, d.ordinal, type, flags, false, false};
+  if (own) m.note_unwritten(*base, bytes);
   *out = reinterpret_cast<void*>(*base);
   return hipSuccess;
 }

@@ -71,6 +71,7 @@ Status Machine::start() {
   auto read = options_from_environment();
   if (!read) return Error{read.error()};
   options = *read;
+  if (options.checks.any()) checker = std::make_unique<Checker>(options.checks);
   if (!options.report_file.empty())
     profile = std::make_unique<Profile>(ProfileOptions{options.follow_approximate, true});
   auto memory_made = Memory::create();
@@ -91,6 +92,13 @@ Status Machine::start() {
     devices.push_back(std::move(state));
   }
   return Unit{};
+}
+
+void Machine::note_unwritten(uint64_t base, uint64_t bytes) {
+  if (checker && options.checks[CheckKind::kUninitialised]) checker->mark_uninitialised(base, bytes);
+}
+void Machine::note_written(const void* pointer, uint64_t bytes) {
+  if (checker && bytes) checker->mark_initialised(reinterpret_cast<uint64_t>(pointer), bytes);
 }
 
 void Machine::write_report() const {

@@ -137,6 +137,9 @@ class Machine {
   hipError_t wait_all(std::unique_lock<std::mutex>& lock, int device);
   /// Waits for everything in all devices, without running the program's own functions any more.
   void drain();
+  /// For the check of uninitialised values: what was allocated, and what the host's calls have written.
+  void note_unwritten(uint64_t base, uint64_t bytes);
+  void note_written(const void* pointer, uint64_t bytes);
   /// Writes the report that CREST_SIM_REPORT asks for.
   void write_report() const;
 
@@ -145,6 +148,9 @@ class Machine {
   Options options;
   std::shared_ptr<Memory> memory;
   std::unique_ptr<Profile> profile;  ///< if a report is wanted
+  std::unique_ptr<Checker> checker;  ///< if checks are wanted; launches then run one after another, so that each
+                                     ///< finding goes to its own stream
+  std::mutex checked_launch;
   std::vector<std::unique_ptr<DeviceState>> devices;
   std::map<uint64_t, Buffer> buffers;  ///< by base address
   Handles<Stream> streams;

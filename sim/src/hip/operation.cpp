@@ -33,21 +33,36 @@ hipError_t launch(Machine& machine, const KernelOperation& k) {
     std::lock_guard lock(machine.mutex);
     config.visible_devices = d.visible;
   }
+  std::unique_lock<std::mutex> alone;
+  if (machine.checker) {
+    alone = std::unique_lock(machine.checked_launch);
+    config.observers.push_back(machine.checker.get());
+  }
   LaunchResult result = d.sim->launch(*k.function->module->code, k.function->kernel->name, config, k.arguments);
-  if (result.ok) return hipSuccess;
+  bool found = false;
+  if (machine.checker)
+    for (const CheckReport& report : machine.checker->take_reports()) {
+      explain(fmt::format("device {} ({}): {}", d.ordinal, d.target().name, report.to_string()));
+      found = true;
+    }
+  if (result.ok) return found ? hipErrorLaunchFailure : hipSuccess;
   explain(fmt::format("device {} ({}): {}", d.ordinal, d.target().name, result.fault.to_string()));
   return code_of(result.fault.kind);
 }
 
-void copy(const CopyOperation& c) {
+void copy(Machine& machine, const CopyOperation& c) {
   for (size_t z = 0; z < c.depth; ++z)
-    for (size_t y = 0; y < c.height; ++y)
-      std::memmove(c.to + z * c.to_slice + y * c.to_pitch, c.from + z * c.from_slice + y * c.from_pitch, c.width);
+    for (size_t y = 0; y < c.height; ++y) {
+      uint8_t* row = c.to + z * c.to_slice + y * c.to_pitch;
+      std::memmove(row, c.from + z * c.from_slice + y * c.from_pitch, c.width);
+      machine.note_written(row, c.width);
+    }
 }
 
-void fill(const FillOperation& f) {
+void fill(Machine& machine, const FillOperation& f) {
   for (size_t y = 0; y < f.height; ++y) {
     uint8_t* row = f.to + y * f.pitch;
+    machine.note_written(row, f.width * f.element_bytes);
     if (f.element_bytes == 1) {
       std::memset(row, static_cast<int>(f.value), f.width);
       continue;
@@ -120,10 +135,10 @@ hipError_t execute(Machine& machine, const Operation& operation) {
   if (auto* c = std::get_if<CopyOperation>(&operation)) {
     // Memory may have been freed since the call was checked.
     if (hipError_t e = check_copy(machine, *c)) return e;
-    copy(*c);
+    copy(machine, *c);
   } else if (auto* f = std::get_if<FillOperation>(&operation)) {
     if (hipError_t e = check_fill(machine, *f)) return e;
-    fill(*f);
+    fill(machine, *f);
   } else if (auto* h = std::get_if<HostOperation>(&operation)) {
     if (!machine.exiting) h->function();
   } else if (auto* r = std::get_if<FreeOperation>(&operation)) {

@@ -59,6 +59,11 @@ Result<Options> options_from_environment() {
   o.threads = static_cast<int>(threads);
   o.strict_matrix = strict != 0;
   o.follow_approximate = follow != 0;
+  if (const char* checks = std::getenv("CREST_SIM_CHECKS")) {
+    auto parsed = CheckOptions::parse(checks);
+    if (!parsed) return Error{fmt::format("CREST_SIM_CHECKS={}: {}", checks, parsed.error())};
+    o.checks = *parsed;
+  }
   if (const char* file = std::getenv("CREST_SIM_REPORT")) o.report_file = file;
   o.memory_bytes = gib << 30;
   return o;

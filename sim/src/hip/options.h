@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "crest_sim/check.h"
 #include "crest_sim/result.h"
 #include "crest_sim/target.h"
 
@@ -15,6 +16,7 @@ struct Options {
   int threads = 0;                     ///< CREST_SIM_THREADS: host threads of a launch; 0: one per core
   bool strict_matrix = false;          ///< CREST_SIM_STRICT_MATRIX
   uint64_t max_wave_instructions = 0;  ///< CREST_SIM_MAX_INSTRUCTIONS, per workgroup; 0: no limit
+  CheckOptions checks;                 ///< CREST_SIM_CHECKS: names as CheckOptions::parse takes them; none if not set
   std::string report_file;             ///< CREST_SIM_REPORT: fidelity and coverage, written when the process ends
   bool follow_approximate = false;     ///< CREST_SIM_FOLLOW_APPROXIMATE
   uint64_t memory_bytes = 0;           ///< CREST_SIM_MEMORY_GIB of each device; 0: what the real device has
