@@ -13,7 +13,7 @@ namespace crest::ops {
 namespace {
 
 constexpr int64_t kBufferBytes = int64_t{256} << 20;  // several times the caches of a server's core complex
-constexpr int64_t kRounds = 20000;
+constexpr int64_t kRounds = 500000;                   // milliseconds: waking the threads must not count
 constexpr int kRepetitions = 4;
 
 // Loops of one instruction on twelve registers, so that its latency does not matter. NOTE: assembly, because a compiler
