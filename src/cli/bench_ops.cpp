@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/app.h"
+#include "cli/bench_report.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "core/cpu_features.h"
@@ -66,7 +67,7 @@ void print_table(const std::vector<OpResult>& results, const ops::MachinePeaks& 
   }
 }
 
-void print_rows(const std::vector<OpResult>& results, const ops::MachinePeaks& peaks, int threads, bool json) {
+nlohmann::ordered_json fields(const std::vector<OpResult>& results, const ops::MachinePeaks& peaks, int threads) {
   auto rows = nlohmann::ordered_json::array();
   for (const OpResult& r : results) {
     rows.push_back({{"build_commit", kCommit},
@@ -82,18 +83,7 @@ void print_rows(const std::vector<OpResult>& results, const ops::MachinePeaks& p
                     {"machine_fp32_gflops", peaks.fp32_gflops},
                     {"machine_int8_gops", peaks.int8_gops}});
   }
-  if (json) {
-    write_stdout(rows.dump(2) + "\n");
-    return;
-  }
-  for (size_t i = 0; i < rows.size(); ++i) {
-    std::string header, line;
-    for (const auto& [key, value] : rows[i].items()) {
-      header += (header.empty() ? "" : ",") + key;
-      line += (line.empty() ? "" : ",") + value.dump();
-    }
-    write_stdout((i == 0 ? header + "\n" : "") + line + "\n");
-  }
+  return rows;
 }
 
 }  // namespace
@@ -118,7 +108,7 @@ Result<int> bench_ops(int64_t threads, int64_t repetitions, const std::string& f
   if (format == "md") {
     print_table(results, peaks, pool.size());
   } else {
-    print_rows(results, peaks, pool.size(), format == "json");
+    write_rows(fields(results, peaks, pool.size()), format);
   }
   return kExitOk;
 }

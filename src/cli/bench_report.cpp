@@ -108,20 +108,23 @@ void BenchReport::add(const BenchResult& r) {
 }
 
 void BenchReport::end() {
-  if (format_ == "json") {
-    write_stdout(rows_.dump(2) + "\n");
-  } else if (format_ == "csv") {
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      std::string header, line;
-      for (const auto& [key, value] : rows_[i].items()) {
-        if (value.is_array()) continue;
-        header += (header.empty() ? "" : ",") + key;
-        line += (line.empty() ? "" : ",") + value.dump();
-      }
-      write_stdout((i == 0 ? header + "\n" : "") + line + "\n");
+  if (format_ != "md") return write_rows(rows_, format_);
+  print_note(fmt::format("load {:.2f} s, peak memory {}", engine_.load_seconds(), human_bytes(peak_memory_bytes())));
+}
+
+void write_rows(const nlohmann::ordered_json& rows, const std::string& format) {
+  if (format == "json") {
+    write_stdout(rows.dump(2) + "\n");
+    return;
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::string header, line;
+    for (const auto& [key, value] : rows[i].items()) {
+      if (value.is_array()) continue;
+      header += (header.empty() ? "" : ",") + key;
+      line += (line.empty() ? "" : ",") + value.dump();
     }
-  } else {
-    print_note(fmt::format("load {:.2f} s, peak memory {}", engine_.load_seconds(), human_bytes(peak_memory_bytes())));
+    write_stdout((i == 0 ? header + "\n" : "") + line + "\n");
   }
 }
 

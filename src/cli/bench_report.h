@@ -35,4 +35,7 @@ class BenchReport {
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
 };
 
+/// Objects with the same keys as JSON or, without their arrays, as CSV: what `crest bench -o json|csv` prints.
+void write_rows(const nlohmann::ordered_json& rows, const std::string& format);
+
 }  // namespace crest::cli

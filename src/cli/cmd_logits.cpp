@@ -4,7 +4,6 @@
 #include "cli/commands.h"
 #include "cli/id_list.h"
 #include "cli/input.h"
-#include "cli/input.h"
 #include "cli/model_options.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"

@@ -4,7 +4,7 @@
 namespace crest::ops {
 namespace {
 
-using panel::DType, panel::kRows, panel::QuantBlock, panel::unroll;
+using panel::DType, panel::kRows, panel::QuantBlock;
 
 /// Tokens of a tile, and from how many on a tile that is partly empty beats the vector kernels.
 constexpr int kTileTokens = 16;

@@ -1,36 +1,20 @@
 #pragma once
 
+#include "ops/gemm/panel_dots.h"
 #include "ops/gemm/panel_kernel.h"
 
 namespace crest::ops {
 namespace {
 
-using panel::unroll;
+struct VnniVector512 : panel::Vector512 {
+  static I byte_dot(I sum, I weights, I activations) { return _mm512_dpbusd_epi32(sum, weights, activations); }
+};
 
-/// 16 lanes with the byte dot product: u8 x s8, four at a time, straight to 32 bits.
-struct Avx512Vnni : panel::Vector512 {
-  static constexpr bool kByteDots = true;
-  static constexpr bool kSigned = false;
+struct Avx512Vnni : panel::QuadDots<VnniVector512> {
   static constexpr int kPlainTile = 12;  // 24 sums, 2 weights, 1 activation
   template <bool>
   static constexpr int tile() {
     return 12;  // as above
-  }
-
-  template <int kSteps, int, bool, int kVectors, int T, typename Source>
-  [[gnu::always_inline]] static void dots(const Source& source, const int8_t* const* x, int64_t column,
-                                          I (&out)[kVectors][T]) {
-    unroll<kSteps>([&]<int i>() __attribute__((always_inline)) {
-      I w[kVectors];
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) w[v] = source.template get<i, 0>(v);
-#pragma GCC unroll 16
-      for (int t = 0; t < T; ++t) {
-        const I b = broadcast4(x[t] + column + 4 * i);
-#pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) out[v][t] = _mm512_dpbusd_epi32(out[v][t], w[v], b);
-      }
-    });
   }
 };
 

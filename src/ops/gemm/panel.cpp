@@ -431,7 +431,7 @@ Result<std::shared_ptr<void>> allocate_weights(int64_t bytes) {
   std::shared_ptr<Chunk> chunk = open.lock();
   if (chunk == nullptr || chunk->bytes - chunk->used < size) {
     chunk = std::make_shared<Chunk>();
-    CREST_RETURN_IF_ERROR(chunk->map(std::max(size, size > kChunkBytes / 4 ? size : kChunkBytes)));
+    CREST_RETURN_IF_ERROR(chunk->map(size > kChunkBytes / 4 ? size : kChunkBytes));
     if (size <= kChunkBytes / 4) open = chunk;
   }
   std::byte* memory = chunk->data + chunk->used;

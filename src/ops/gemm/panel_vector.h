@@ -47,6 +47,12 @@ struct Vector256 {
   }
   static I broadcasti(const int32_t* p) { return _mm256_set1_epi32(*p); }
   static I zeroi() { return _mm256_setzero_si256(); }
+  static I set16(int16_t value) { return _mm256_set1_epi16(value); }
+  static I add16(I a, I b) { return _mm256_add_epi16(a, b); }
+  static I add32(I a, I b) { return _mm256_add_epi32(a, b); }
+  /// u8 x s8, pairs added, to 16 bits; s16 x s16, pairs added, to 32 bits.
+  static I multiply_pairs(I a, I b) { return _mm256_maddubs_epi16(a, b); }
+  static I widen_pairs(I a, I b) { return _mm256_madd_epi16(a, b); }
 
   static F loadf(const float* p) { return _mm256_load_ps(p); }
   static void storef(float* p, F v) { _mm256_store_ps(p, v); }
@@ -108,6 +114,12 @@ struct Vector512 {
   }
   static I broadcasti(const int32_t* p) { return _mm512_set1_epi32(*p); }
   static I zeroi() { return _mm512_setzero_si512(); }
+  static I set16(int16_t value) { return _mm512_set1_epi16(value); }
+  static I add16(I a, I b) { return _mm512_add_epi16(a, b); }
+  static I add32(I a, I b) { return _mm512_add_epi32(a, b); }
+  /// u8 x s8, pairs added, to 16 bits; s16 x s16, pairs added, to 32 bits.
+  static I multiply_pairs(I a, I b) { return _mm512_maddubs_epi16(a, b); }
+  static I widen_pairs(I a, I b) { return _mm512_madd_epi16(a, b); }
 
   static F loadf(const float* p) { return _mm512_load_ps(p); }
   static void storef(float* p, F v) { _mm512_store_ps(p, v); }

@@ -30,61 +30,28 @@ struct Loop {
 
 void clear_registers() { __asm__ volatile("vzeroall" ::: CREST_CLOBBERS); }
 
-void fma_sse() {
-  for (int64_t i = 0; i < kRounds; ++i) {
-#define CREST_X(n) "mulps %%xmm15, %%xmm" #n "\n addps %%xmm14, %%xmm" #n "\n"
-    __asm__ volatile(CREST_12(CREST_X)::: CREST_CLOBBERS);
-#undef CREST_X
+#define CREST_LOOP(name, clear, step)                     \
+  void name() {                                           \
+    clear;                                                \
+    for (int64_t i = 0; i < kRounds; ++i) {               \
+      __asm__ volatile(CREST_12(step)::: CREST_CLOBBERS); \
+    }                                                     \
   }
-}
-void fma_avx2() {
-  clear_registers();
-  for (int64_t i = 0; i < kRounds; ++i) {
-#define CREST_X(n) "vfmadd231ps %%ymm14, %%ymm15, %%ymm" #n "\n"
-    __asm__ volatile(CREST_12(CREST_X)::: CREST_CLOBBERS);
-#undef CREST_X
-  }
-}
-void fma_avx512() {
-  clear_registers();
-  for (int64_t i = 0; i < kRounds; ++i) {
-#define CREST_X(n) "vfmadd231ps %%zmm14, %%zmm15, %%zmm" #n "\n"
-    __asm__ volatile(CREST_12(CREST_X)::: CREST_CLOBBERS);
-#undef CREST_X
-  }
-}
-void int8_avx2() {
-  clear_registers();
-  for (int64_t i = 0; i < kRounds; ++i) {
-#define CREST_X(n) "vpmaddubsw %%ymm14, %%ymm15, %%ymm13\n vpaddw %%ymm13, %%ymm" #n ", %%ymm" #n "\n"
-    __asm__ volatile(CREST_12(CREST_X)::: CREST_CLOBBERS);
-#undef CREST_X
-  }
-}
-void int8_avx_vnni() {
-  clear_registers();
-  for (int64_t i = 0; i < kRounds; ++i) {
-#define CREST_X(n) "%{vex%} vpdpbusd %%ymm14, %%ymm15, %%ymm" #n "\n"
-    __asm__ volatile(CREST_12(CREST_X)::: CREST_CLOBBERS);
-#undef CREST_X
-  }
-}
-void int8_avx512() {
-  clear_registers();
-  for (int64_t i = 0; i < kRounds; ++i) {
-#define CREST_X(n) "vpmaddubsw %%zmm14, %%zmm15, %%zmm13\n vpaddw %%zmm13, %%zmm" #n ", %%zmm" #n "\n"
-    __asm__ volatile(CREST_12(CREST_X)::: CREST_CLOBBERS);
-#undef CREST_X
-  }
-}
-void int8_avx512_vnni() {
-  clear_registers();
-  for (int64_t i = 0; i < kRounds; ++i) {
-#define CREST_X(n) "vpdpbusd %%zmm14, %%zmm15, %%zmm" #n "\n"
-    __asm__ volatile(CREST_12(CREST_X)::: CREST_CLOBBERS);
-#undef CREST_X
-  }
-}
+#define CREST_FMA_SSE(n) "mulps %%xmm15, %%xmm" #n "\n addps %%xmm14, %%xmm" #n "\n"
+#define CREST_FMA_AVX2(n) "vfmadd231ps %%ymm14, %%ymm15, %%ymm" #n "\n"
+#define CREST_FMA_AVX512(n) "vfmadd231ps %%zmm14, %%zmm15, %%zmm" #n "\n"
+#define CREST_INT8_AVX2(n) "vpmaddubsw %%ymm14, %%ymm15, %%ymm13\n vpaddw %%ymm13, %%ymm" #n ", %%ymm" #n "\n"
+#define CREST_INT8_AVX_VNNI(n) "%{vex%} vpdpbusd %%ymm14, %%ymm15, %%ymm" #n "\n"
+#define CREST_INT8_AVX512(n) "vpmaddubsw %%zmm14, %%zmm15, %%zmm13\n vpaddw %%zmm13, %%zmm" #n ", %%zmm" #n "\n"
+#define CREST_INT8_AVX512_VNNI(n) "vpdpbusd %%zmm14, %%zmm15, %%zmm" #n "\n"
+CREST_LOOP(fma_sse, (void)0, CREST_FMA_SSE)
+CREST_LOOP(fma_avx2, clear_registers(), CREST_FMA_AVX2)
+CREST_LOOP(fma_avx512, clear_registers(), CREST_FMA_AVX512)
+CREST_LOOP(int8_avx2, clear_registers(), CREST_INT8_AVX2)
+CREST_LOOP(int8_avx_vnni, clear_registers(), CREST_INT8_AVX_VNNI)
+CREST_LOOP(int8_avx512, clear_registers(), CREST_INT8_AVX512)
+CREST_LOOP(int8_avx512_vnni, clear_registers(), CREST_INT8_AVX512_VNNI)
+
 void int8_amx() {
   struct alignas(64) {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};
